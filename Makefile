@@ -1,0 +1,37 @@
+# make book     build the HTML        make lab      open the notebooks in JupyterLab
+# make test     check every number    make refresh  run every notebook and store its outputs
+# make clean    remove what was made
+#
+# Each target first makes .venv if it is missing or out of date.
+# With a Python of another name: make PYTHON=python3.12 book
+
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+VENV_PYTHON := .venv/Scripts/python.exe
+else
+PYTHON ?= python3
+VENV_PYTHON := .venv/bin/python
+endif
+
+.PHONY: book test refresh lab clean environment
+
+book: environment
+	$(VENV_PYTHON) tools/build_book.py
+
+test: environment
+	$(VENV_PYTHON) -m pytest
+
+refresh: environment
+	$(VENV_PYTHON) tools/refresh.py
+
+lab: environment
+	$(VENV_PYTHON) -m jupyterlab chapters
+
+environment:
+	@command -v $(PYTHON) > /dev/null || \
+	    { echo "No '$(PYTHON)' here. Install Python 3.11 or newer from python.org or your system's packages."; exit 1; }
+	@$(PYTHON) tools/environment.py
+
+clean:
+	rm -rf _build .venv .pytest_cache .hypothesis .ruff_cache build src/grpo.egg-info
+	find . -name __pycache__ -prune -exec rm -rf {} +
