@@ -1,0 +1,357 @@
+"""Groups of binary rewards: how often one teaches nothing, and what that costs."""
+
+import numpy as np
+
+from grpo._validate import (
+    as_count,
+    as_generator,
+    as_group_size,
+    as_probability,
+    as_rewards,
+    group_mean,
+)
+
+
+def sample_groups(p, G, n, *, rng):
+    r"""Draw groups of independent Bernoulli rewards.
+
+    Parameters
+    ----------
+    p : float
+        Probability that one rollout is right, in [0, 1].
+    G : int
+        Rollouts in a group, G >= 1.
+    n : int
+        Number of groups, n >= 0.
+    rng : numpy.random.Generator
+        Source of the n * G uniform numbers, used group by group.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, G)
+        Rewards, 1.0 where the uniform number is below `p` and 0.0 elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the range given.
+
+    Notes
+    -----
+    .. math:: r_i \sim \mathrm{Bernoulli}(p), \quad i = 1, \dots, G
+
+    The verifiable reward of DeepSeekMath, section 4.1 (arXiv:2402.03300), for one prompt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from grpo import sample_groups
+    >>> sample_groups(0.5, G=4, n=2, rng=np.random.default_rng(0))
+    array([[0., 1., 1., 1.],
+           [0., 0., 0., 0.]])
+    """
+    p = as_probability(p)
+    if p.ndim:
+        raise ValueError(f"p must be one number, got an array of shape {p.shape}")
+    G, n = as_count("G", G), as_count("n", n, smallest=0)
+    return (as_generator(rng).random((n, G)) < p).astype(float)
+
+
+def degenerate_probability(p, G):
+    r"""Return the probability that all rewards of a group are equal.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        The probability.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: \Pr\left[\sum_i r_i \in \{0, G\}\right] = p^G + (1-p)^G
+
+    DAPO, section 3.2 (arXiv:2503.14476), names the two cases: accuracy 1 and accuracy 0. At
+    G = 1 they are all there is, and the probability is 1.
+
+    Examples
+    --------
+    >>> from grpo import degenerate_probability
+    >>> degenerate_probability(0.9, [4, 8, 16]).round(4)
+    array([0.6562, 0.4305, 0.1853])
+    """
+    p, G = as_probability(p), as_group_size(G)
+    return p**G + (1 - p) ** G
+
+
+def informative_probability(p, G):
+    r"""Return the probability that a group holds both a right and a wrong rollout.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        The probability, with full relative accuracy also where p is close to 0.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: 1 - p^G - (1-p)^G
+
+    The groups that dynamic sampling keeps: DAPO, equation 11 (arXiv:2503.14476). Computed as
+    ``-expm1(G * log1p(-q)) - q**G`` with q = min(p, 1 - p), since the plain difference loses its
+    digits for a rare success.
+
+    Examples
+    --------
+    >>> from grpo import informative_probability
+    >>> informative_probability([0.5, 0.9], 4).round(4)
+    array([0.875 , 0.3438])
+    """
+    p, G = as_probability(p), as_group_size(G)
+    rarer = np.minimum(p, 1 - p)
+    return np.where(G == 1, 0.0, -np.expm1(G * np.log1p(-rarer)) - rarer**G)[()]
+
+
+def nondegenerate_mask(rewards, tol=1e-6):
+    r"""Return which groups have rewards that differ.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (..., G)
+        Rewards; each run of the last axis is one group.
+    tol : float, default 1e-6
+        Largest population standard deviation, in units of reward, that counts as equal.
+
+    Returns
+    -------
+    ndarray of bool, shape (...)
+        True where the group carries gradient.
+
+    Raises
+    ------
+    ValueError
+        If a group is empty, a reward is NaN or infinite, or `tol` is negative or NaN.
+
+    Notes
+    -----
+    .. math:: \operatorname{std}(r_1, \dots, r_G) > \text{tol}
+
+    The condition of dynamic sampling, DAPO, equation 11 (arXiv:2503.14476), for rewards of any
+    kind.
+
+    Examples
+    --------
+    >>> from grpo import nondegenerate_mask
+    >>> nondegenerate_mask([[1, 0, 1, 0], [1, 1, 1, 1]])
+    array([ True, False])
+    """
+    if not tol >= 0:
+        raise ValueError(f"tol must be >= 0, got {tol}")
+    rewards = as_rewards(rewards)
+    return rewards.std(axis=-1, mean=group_mean(rewards)) > tol
+
+
+def informative_groups(budget, p, G):
+    r"""Return the expected number of informative groups that a budget of rollouts buys.
+
+    Parameters
+    ----------
+    budget : int
+        Rollouts to spend; only whole groups are counted.
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        Expected number of groups.
+
+    Raises
+    ------
+    ValueError
+        If `budget` is not a whole number >= 0, p is outside [0, 1] or G is not a whole
+        number >= 1.
+
+    Notes
+    -----
+    .. math:: \left\lfloor \frac{\text{budget}}{G} \right\rfloor \left(1 - p^G - (1-p)^G\right)
+
+    The expectation of a binomial count, one trial a group; the probability is that of DAPO,
+    equation 11 (arXiv:2503.14476).
+
+    Examples
+    --------
+    >>> from grpo import informative_groups
+    >>> informative_groups(1000, 0.9, [4, 8, 16]).round(2)
+    array([85.95, 71.19, 50.51])
+    """
+    whole_groups = as_count("budget", budget, smallest=0) // as_group_size(G)
+    return whole_groups * informative_probability(p, G)
+
+
+def informative_per_rollout(p, G):
+    r"""Return the expected number of informative groups per rollout.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        Groups per rollout.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: \frac{1 - p^G - (1-p)^G}{G}
+
+    The probability is that of DAPO, equation 11 (arXiv:2503.14476). G = 2 and G = 3 both give
+    p (1 - p), exactly.
+
+    Examples
+    --------
+    >>> from grpo import informative_per_rollout
+    >>> informative_per_rollout(0.9, [2, 3, 4]).round(4)
+    array([0.09  , 0.09  , 0.0859])
+    """
+    return informative_probability(p, G) / as_group_size(G)
+
+
+def rollouts_per_informative_group(p, G):
+    r"""Return how many rollouts one informative group costs on average.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        Rollouts per group; infinite where no group can be informative (p = 0, p = 1 or G = 1).
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: \frac{G}{1 - p^G - (1-p)^G}
+
+    The mean of a geometric distribution times G: resampling until one group passes the
+    condition of DAPO, equation 11 (arXiv:2503.14476).
+
+    Examples
+    --------
+    >>> from grpo import rollouts_per_informative_group
+    >>> rollouts_per_informative_group(0.9, [4, 8, 16]).round(1)
+    array([11.6, 14. , 19.6])
+    """
+    with np.errstate(divide="ignore"):
+        return 1 / np.asarray(informative_per_rollout(p, G))[()]
+
+
+def baseline_variance(p, G):
+    r"""Return the variance of the mean reward of a group.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        The variance, in units of reward squared.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: \operatorname{Var}(\bar r) = \frac{p (1-p)}{G}
+
+    The variance of a mean of G independent Bernoulli rewards; the group mean is the baseline of
+    DeepSeekMath, section 4.1.2 (arXiv:2402.03300).
+
+    Examples
+    --------
+    >>> from grpo import baseline_variance
+    >>> baseline_variance(0.5, [4, 16])
+    array([0.0625  , 0.015625])
+    """
+    p, G = as_probability(p), as_group_size(G)
+    return p * (1 - p) / G
+
+
+def baseline_standard_error(p, G):
+    r"""Return the standard error of the mean reward of a group.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    float or ndarray
+        The standard error, in units of reward.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: \sqrt{\operatorname{Var}(\bar r)} = \sqrt{\frac{p (1-p)}{G}}
+
+    The group mean is the baseline of DeepSeekMath, section 4.1.2 (arXiv:2402.03300).
+
+    Examples
+    --------
+    >>> from grpo import baseline_standard_error
+    >>> baseline_standard_error(0.5, [4, 16])
+    array([0.25 , 0.125])
+    """
+    return np.sqrt(baseline_variance(p, G))
