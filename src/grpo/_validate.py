@@ -4,14 +4,18 @@ import operator
 
 import numpy as np
 
+_LARGEST_EXACT = 2**53
+
 
 def as_floats(name, values):
     """Return `values` as a floating-point array, keeping the dtype of one that already is."""
     try:
         array = np.asarray(values)
-        return array if array.dtype.kind == "f" else array.astype(float)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{name} must be numbers in a rectangular array: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers, got {values!r}")
+    return array if array.dtype.kind == "f" else array.astype(float)
 
 
 def as_finite(name, values):
@@ -56,6 +60,21 @@ def group_mean(rewards):
     return mean
 
 
+def group_std(rewards, mean, correction=0):
+    """Return the standard deviation over the last axis, kept as an axis; refuse an overflow."""
+    with np.errstate(over="ignore"):
+        std = rewards.std(axis=-1, keepdims=True, ddof=correction, mean=mean)
+    if not np.isfinite(std).all():
+        raise ValueError(f"rewards are too large: their squares overflow {rewards.dtype}")
+    return std
+
+
+def refuse_zero_over_zero(rewards, std, eps):
+    """Refuse a group without spread when `eps` is zero in the dtype of the rewards."""
+    if rewards.dtype.type(eps) == 0 and (np.ptp(rewards, axis=-1) * std[..., 0] == 0).any():
+        raise ValueError(f"eps = {eps} is 0 in {rewards.dtype}, and a group has equal rewards")
+
+
 def as_probability(p):
     """Return `p` as float64; refuse what is not in [0, 1]."""
     p = as_finite("p", p).astype(float)
@@ -68,10 +87,26 @@ def as_probability(p):
 def as_group_size(G, smallest=1):
     """Return `G` as an integer array; refuse fractions and sizes below `smallest`."""
     sizes = as_finite("G", G)
-    wrong = (sizes != np.floor(sizes)) | (sizes < smallest)
+    wrong = (sizes != np.floor(sizes)) | (sizes < smallest) | (sizes > _LARGEST_EXACT)
     if wrong.any():
         raise ValueError(f"G must be a whole number >= {smallest}, got {sizes[wrong].flat[0]:g}")
     return sizes.astype(int)
+
+
+def as_number(name, value):
+    """Return `value` as a float; refuse an array, NaN and infinity."""
+    number = as_finite(name, value)
+    if number.ndim:
+        raise ValueError(f"{name} must be one number, got {value} of shape {number.shape}")
+    return float(number)
+
+
+def as_tolerance(name, value):
+    """Return `value` as a float; refuse what is not a number >= 0."""
+    number = as_number(name, value)
+    if number < 0:
+        raise ValueError(f"{name} must be >= 0, got {value}")
+    return number
 
 
 def as_count(name, value, smallest=1):

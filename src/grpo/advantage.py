@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from grpo._validate import as_group_size, as_rewards, group_mean
+from grpo._validate import (
+    as_count,
+    as_group_size,
+    as_rewards,
+    as_tolerance,
+    group_mean,
+    group_std,
+    refuse_zero_over_zero,
+)
 
 
 def advantages(rewards, correction=0, eps=1e-8):
@@ -28,7 +36,8 @@ def advantages(rewards, correction=0, eps=1e-8):
     ------
     ValueError
         If a group is empty, a reward is NaN or infinite, `correction` is not a whole number in
-        [0, G), `eps` is negative or NaN, or `eps` is 0 and a group has no spread (0/0).
+        [0, G), `eps` is negative or NaN, `eps` is 0 in the dtype of the rewards and a group has
+        no spread (0/0), or the rewards are so large that their squares overflow.
 
     Notes
     -----
@@ -47,14 +56,13 @@ def advantages(rewards, correction=0, eps=1e-8):
     """
     rewards = as_rewards(rewards)
     G = rewards.shape[-1]
-    if correction not in range(G):
-        raise ValueError(f"correction must be a whole number in [0, G = {G}), got {correction}")
-    if not eps >= 0:
-        raise ValueError(f"eps must be >= 0, got {eps}")
+    correction = as_count("correction", correction, smallest=0)
+    if correction >= G:
+        raise ValueError(f"correction must be < G = {G}, got {correction}")
+    eps = as_tolerance("eps", eps)
     mean = group_mean(rewards)
-    std = rewards.std(axis=-1, keepdims=True, ddof=correction, mean=mean)
-    if eps == 0 and not std.all():
-        raise ValueError("eps = 0 divides by zero: a group has equal rewards")
+    std = group_std(rewards, mean, correction)
+    refuse_zero_over_zero(rewards, std, eps)
     return (rewards - mean) / (std + eps)
 
 
@@ -186,8 +194,8 @@ def bessel_ratio(G):
     -----
     .. math:: \frac{\operatorname{std}_{1/G}}{\operatorname{std}_{1/(G-1)}} = \sqrt{\frac{G-1}{G}}
 
-    The ratio of two standard deviations of the same rewards, so it holds for any rewards that
-    are not all equal, up to eps.
+    The standard deviation is that of DeepSeekMath, section 4.1.2 (arXiv:2402.03300). Both are
+    made from the same rewards, so the ratio holds for any that are not all equal, up to eps.
 
     Examples
     --------

@@ -4,9 +4,10 @@ from math import comb
 
 import numpy as np
 
-from grpo._validate import as_count, as_finite, as_probability
+from grpo._validate import as_count, as_finite, as_number, as_probability
 
 _MOST_OUTCOMES = 20
+_MOST_COUNTS = 1029
 
 
 def outcomes(G):
@@ -86,7 +87,7 @@ def expectation_over_outcomes(values, p, G):
     >>> print(f"{expectation_over_outcomes(all_equal, 0.9, 4):.4f}")
     0.6562
     """
-    p = _one_probability(p)
+    p = as_number("p", as_probability(p))
     right = outcomes(G)
     values = as_finite("values", values)
     if values.ndim == 0 or len(values) != len(right):
@@ -105,7 +106,7 @@ def expectation_over_counts(values, p, G):
     p : float
         Probability that one rollout is right, in [0, 1].
     G : int
-        Rollouts in a group, G >= 1.
+        Rollouts in a group, 1 <= G <= 1029.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def expectation_over_counts(values, p, G):
     ------
     ValueError
         If the first axis of `values` is not G + 1 long, a value is NaN or infinite, p is not one
-        number in [0, 1] or G is not a whole number >= 1.
+        number in [0, 1] or G is not a whole number in [1, 1029].
 
     Notes
     -----
@@ -131,16 +132,11 @@ def expectation_over_counts(values, p, G):
     >>> print(f"{expectation_over_counts([1, 0, 0, 0, 1], 0.9, 4):.4f}")
     0.6562
     """
-    p, G = _one_probability(p), as_count("G", G)
+    p, G = as_number("p", as_probability(p)), as_count("G", G)
+    if G > _MOST_COUNTS:
+        raise ValueError(f"G must be <= {_MOST_COUNTS} to stay in the range of float64, got {G}")
     values = as_finite("values", values)
     if values.ndim == 0 or len(values) != G + 1:
         raise ValueError(f"values must have G + 1 = {G + 1} rows, got shape {values.shape}")
     probabilities = np.array([comb(G, k) * p**k * (1 - p) ** (G - k) for k in range(G + 1)])
     return np.tensordot(probabilities, values, axes=1)[()]
-
-
-def _one_probability(p):
-    p = as_probability(p)
-    if p.ndim:
-        raise ValueError(f"p must be one number, got an array of shape {p.shape}")
-    return float(p)

@@ -6,9 +6,12 @@ from grpo._validate import (
     as_count,
     as_generator,
     as_group_size,
+    as_number,
     as_probability,
     as_rewards,
+    as_tolerance,
     group_mean,
+    group_std,
 )
 
 
@@ -50,9 +53,7 @@ def sample_groups(p, G, n, *, rng):
     array([[0., 1., 1., 1.],
            [0., 0., 0., 0.]])
     """
-    p = as_probability(p)
-    if p.ndim:
-        raise ValueError(f"p must be one number, got an array of shape {p.shape}")
+    p = as_number("p", as_probability(p))
     G, n = as_count("G", G), as_count("n", n, smallest=0)
     return (as_generator(rng).random((n, G)) < p).astype(float)
 
@@ -166,10 +167,8 @@ def nondegenerate_mask(rewards, tol=1e-6):
     >>> nondegenerate_mask([[1, 0, 1, 0], [1, 1, 1, 1]])
     array([ True, False])
     """
-    if not tol >= 0:
-        raise ValueError(f"tol must be >= 0, got {tol}")
     rewards = as_rewards(rewards)
-    return rewards.std(axis=-1, mean=group_mean(rewards)) > tol
+    return group_std(rewards, group_mean(rewards))[..., 0] > as_tolerance("tol", tol)
 
 
 def informative_groups(budget, p, G):

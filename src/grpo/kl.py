@@ -7,6 +7,7 @@ from grpo._validate import (
     as_distribution,
     as_finite,
     as_generator,
+    as_number,
 )
 
 
@@ -57,7 +58,7 @@ def log_ratio(policy, reference):
             f"policy[{missing.argmax()}] is {policy[missing.argmax()]}"
         )
     u = np.zeros_like(policy)
-    u[sampled] = np.log(reference[sampled] / policy[sampled])
+    u[sampled] = np.log(reference[sampled]) - np.log(policy[sampled])
     return u
 
 
@@ -148,7 +149,7 @@ def k2(u):
     Raises
     ------
     ValueError
-        If a log-ratio is NaN or infinite.
+        If a log-ratio is NaN or infinite, or so large that its square overflows.
 
     Notes
     -----
@@ -162,7 +163,9 @@ def k2(u):
     >>> k2([-0.1, 0.1]).round(4)
     array([0.005, 0.005])
     """
-    return 0.5 * as_finite("u", u) ** 2
+    u = as_finite("u", u)
+    with np.errstate(over="ignore"):
+        return _within_range(0.5 * u**2, u)
 
 
 def k3(u):
@@ -199,10 +202,15 @@ def k3(u):
     """
     u = as_finite("u", u)
     with np.errstate(over="ignore"):
-        estimate = np.expm1(u) - u
-    if np.isinf(estimate).any():
-        raise ValueError(f"exp(u) overflows {u.dtype} at u = {u.max()}")
-    return estimate
+        return _within_range(np.expm1(u) - u, u)
+
+
+def _within_range(estimates, u):
+    """Return the estimates; refuse one that overflows."""
+    too_large = np.isinf(estimates)
+    if too_large.any():
+        raise ValueError(f"the estimate overflows {u.dtype} at u = {u[too_large].flat[0]}")
+    return estimates
 
 
 def exact_summary(estimator, policy, reference):
@@ -340,7 +348,7 @@ def sample_summary(estimates, true_kl):
         raise ValueError(f"estimates must be a list of two or more, got shape {estimates.shape}")
     mean, sd = estimates.mean(), estimates.std()
     standard_error = sd / np.sqrt(estimates.size)
-    bias = mean - as_finite("true_kl", true_kl)
+    bias = mean - as_number("true_kl", true_kl)
     with np.errstate(divide="ignore"):
         z = bias / standard_error if bias else 0.0
     return {
