@@ -1,0 +1,47 @@
+"""The notebooks as the tests see them."""
+
+import nbformat
+from refresh import notebooks
+
+
+def read_all():
+    """Return {name: notebook} in the order of reading."""
+    return {path.stem: nbformat.read(path, as_version=4) for path in notebooks()}
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def markdown_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def output_texts(cell):
+    """Return what a reader can read in the outputs of a cell: no pictures, no object names."""
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            yield output.text
+        elif output.output_type in ("display_data", "execute_result"):
+            yield from (
+                output.data[kind]
+                for kind in ("text/markdown", "text/plain")
+                if kind in output.data and not output.data[kind].startswith("<IPython.core")
+            )
+
+
+def svg_outputs(cell):
+    return [
+        output.data["image/svg+xml"]
+        for output in cell.get("outputs", [])
+        if "image/svg+xml" in output.get("data", {})
+    ]
+
+
+def captions(cell):
+    """Return the caption and the alternative text of a figure's cell."""
+    figure = cell.metadata.get("mystnb", {})
+    return {
+        "caption": figure.get("figure", {}).get("caption", ""),
+        "alt": figure.get("image", {}).get("alt", ""),
+    }

@@ -1,0 +1,46 @@
+"""Every number in the prose stands in an output of its notebook, and the check is sharp."""
+
+import pytest
+from book_pages import read_all
+from prose import EXCEPTIONS, Page, numbers
+
+PAGES = {name: Page(name, notebook) for name, notebook in read_all().items()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_number_in_the_prose_is_supported(name):
+    wrong = PAGES[name].unsupported()
+    assert not wrong, "\n".join(
+        f"{name}, cell {place}: {number.text} ({number.kind} {number.owner})"
+        for place, number in wrong
+    )
+
+
+def test_changed_last_digits_are_noticed():
+    """Change the last digit of each number of the prose in turn, to each of the nine others."""
+    unnoticed, changes = [], 0
+    for page in PAGES.values():
+        for place, text in page.prose.items():
+            for number in numbers(text):
+                at = number.start + max(i for i, c in enumerate(number.text) if c.isdigit())
+                for digit in set("0123456789") - {text[at]}:
+                    changed = text[:at] + digit + text[at + 1 :]
+                    changes += 1
+                    if not page.unsupported(page.prose | {place: changed}):
+                        unnoticed.append(f"{page.name}, {place}: {number.text} with {digit}")
+    share = 1 - len(unnoticed) / changes
+    assert changes > 1000
+    assert share >= 0.99, f"{share:.2%} of {changes} noticed:\n" + "\n".join(unnoticed)
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS, ids=lambda e: e["passage"])
+def test_exceptions_are_needed_and_explained(exception):
+    page = PAGES[exception["notebook"]]
+    places = [place for place, text in page.prose.items() if exception["passage"] in text]
+    assert places, "no such passage"
+    assert exception["reason"].strip()
+    assert any(
+        not page.supports(place, number)
+        for place in places
+        for number in numbers(page.prose[place])
+    ), "no longer needed"

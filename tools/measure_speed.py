@@ -1,0 +1,96 @@
+"""Measure what CONTRIBUTING.md says about speed and size; no test, since times vary."""
+
+import contextlib
+import io
+import subprocess
+import sys
+import tempfile
+import time
+import timeit
+import tracemalloc
+from pathlib import Path
+
+import build_book
+import nbformat
+import numpy as np
+import refresh
+from jupyter_client.manager import start_new_kernel
+
+from grpo import advantages
+
+MEGABYTE = 2**20
+
+
+def seconds(action):
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def start_kernel():
+    """Start a kernel, import what every page imports, and stop it."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    client.execute_interactive("import numpy, matplotlib.pyplot", timeout=60)
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def run_cells(path):
+    """Run the code cells of a notebook here; return CPU seconds and the largest cell's memory."""
+    namespace, cpu, peak = {}, 0.0, 0
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    for measure_memory in (False, True):
+        namespace = {}
+        for cell in cells:
+            code = compile(cell.source, f"{path.stem}, {cell.id}", "exec")
+            if measure_memory:
+                tracemalloc.start()
+                before = tracemalloc.get_traced_memory()[0]
+                exec(code, namespace)
+                peak = max(peak, tracemalloc.get_traced_memory()[1] - before)
+                tracemalloc.stop()
+            else:
+                start = time.process_time()
+                exec(code, namespace)
+                cpu += time.process_time() - start
+    return cpu, peak
+
+
+def bare_expression(rewards):
+    mean = rewards.mean(axis=-1, keepdims=True)
+    return (rewards - mean) / (rewards.std(axis=-1, keepdims=True) + 1e-8)
+
+
+def main():
+    pages = refresh.notebooks()
+    with_figures = [path for path in pages if "book.show(" in path.read_text(encoding="utf-8")]
+    kernels = len(pages) + len(with_figures)
+
+    cpu, peaks = zip(*(quietly(run_cells, path) for path in pages), strict=True)
+    floor = seconds(lambda: [start_kernel() for _ in range(kernels)])
+    tests = seconds(lambda: subprocess.run([sys.executable, "-m", "pytest", "-q"], check=True))
+    with tempfile.TemporaryDirectory() as folder:
+        html = seconds(lambda: build_book.build(Path(folder)))
+        count = len(list((Path(folder) / "_build/html/chapters").glob("*.html")))
+
+    rewards = np.random.default_rng(0).random((4096, 16), dtype=np.float32)
+    ours, bare = (
+        min(timeit.repeat(lambda f=f: f(rewards), number=200, repeat=9))
+        for f in (advantages, bare_expression)
+    )
+    print(f"{kernels} kernels started one by one    {floor:6.1f} s")
+    print(f"all tests                         {tests:6.1f} s, {tests / floor:.2f} of that")
+    print(f"HTML, cold                        {html:6.1f} s, {html / count:.2f} s a page")
+    print(f"CPU of all cells                  {sum(cpu):6.1f} s")
+    print(f"memory of the largest cell        {max(peaks) / MEGABYTE:6.0f} MB")
+    print(f"advantages, 4096 x 16 float32     {ours / bare:6.2f} of the bare numpy expression")
+
+
+def quietly(action, *arguments):
+    """Run an action without what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return action(*arguments)
+
+
+if __name__ == "__main__":
+    main()
