@@ -30,6 +30,7 @@ import bisect
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from book_pages import captions, code_cells, markdown_cells, output_texts
@@ -69,6 +70,7 @@ class Number:
     owner: str = ""
 
 
+@cache
 def numbers(text):
     """Return every number of a text, in order, each once."""
     found = []
@@ -95,6 +97,7 @@ def numbers(text):
     return sorted(found, key=lambda number: number.start)
 
 
+@cache
 def sentences(text):
     """Return the numbers of a text, gathered sentence by sentence."""
     ends = [match.end() for match in re.finditer(r"[.?!:;]\s|\n\n|\n- |$", text)]
