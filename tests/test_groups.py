@@ -162,6 +162,11 @@ def test_baseline_spread_worked_by_hand():
     assert baseline_standard_error([0.9, 0.5], [9, 16]) == close([0.1, 0.125])
 
 
+def test_group_sizes_reach_the_largest_exact_integer():
+    # 1/4 over 2**53
+    assert baseline_variance(0.5, 2**53) == 2.0**-55
+
+
 @of_p_and_g
 def test_p_and_g_broadcast(function):
     p, G = [0.1, 0.5, 0.9], [2, 4]

@@ -132,7 +132,8 @@ def leave_one_out_baseline(rewards):
     """
     rewards = as_rewards(rewards, smallest_group=2)
     G = rewards.shape[-1]
-    return (G * group_mean(rewards) - rewards) / (G - 1)
+    mean = group_mean(rewards)
+    return mean + (mean - rewards) / (G - 1)
 
 
 def rloo_advantages(rewards):

@@ -280,7 +280,7 @@ def rollouts_per_informative_group(p, G):
     >>> rollouts_per_informative_group(0.9, [4, 8, 16]).round(1)
     array([11.6, 14. , 19.6])
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return 1 / np.asarray(informative_per_rollout(p, G))[()]
 
 

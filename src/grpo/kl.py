@@ -191,7 +191,8 @@ def k3(u):
     .. math:: k_3(u) = e^u - u - 1
 
     DeepSeekMath, equation 4 (arXiv:2402.03300), from Schulman, Approximating KL Divergence
-    (2020). Unbiased; never negative. Computed as ``expm1(u) - u``: subtracting 1 from exp(u) loses
+    (2020). Unbiased where the policy samples every token that the reference does; never negative.
+    Computed as ``expm1(u) - u``: subtracting 1 from exp(u) loses
     the digits of a small u and can give a negative result.
 
     Examples
