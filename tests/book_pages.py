@@ -1,9 +1,12 @@
 """The notebooks as the tests see them."""
 
+from functools import cache
+
 import nbformat
 from refresh import notebooks
 
 
+@cache
 def read_all():
     """Return {name: notebook} in the order of reading."""
     return {path.stem: nbformat.read(path, as_version=4) for path in notebooks()}

@@ -5,8 +5,12 @@ from itertools import product
 from math import prod
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+
+settings.register_profile("repeatable", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("repeatable")
 
 probabilities = st.floats(0, 1)
 inner_probabilities = st.floats(0.001, 0.999)

@@ -38,7 +38,7 @@ def main():
     print(f"Making .venv with Python {sys.version.split()[0]} (about a minute) ...", flush=True)
     shutil.rmtree(VENV, ignore_errors=True)
     venv.create(VENV, with_pip=True)
-    pip_install("--requirement", "requirements.txt")
+    pip_install("--no-deps", "--requirement", "requirements.txt")  # the file is complete
     pip_install("--no-deps", "--no-build-isolation", "--editable", ".")
     STAMP.write_text(wanted)
 
