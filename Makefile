@@ -1,6 +1,6 @@
 # make book     build the HTML        make lab      open the notebooks in JupyterLab
 # make test     check every number    make refresh  run every notebook and store its outputs
-# make clean    remove what was made
+# make serve    show the built book    make clean    remove what was made
 #
 # Each target first makes .venv if it is missing or out of date.
 # With a Python of another name: make PYTHON=python3.12 book
@@ -13,10 +13,13 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 endif
 
-.PHONY: book test refresh lab clean environment
+.PHONY: book serve test refresh lab clean environment
 
 book: environment
 	$(VENV_PYTHON) tools/build_book.py
+
+serve: environment
+	$(VENV_PYTHON) tools/serve.py
 
 test: environment
 	$(VENV_PYTHON) -m pytest
@@ -33,5 +36,5 @@ environment:
 	@$(PYTHON) tools/environment.py
 
 clean:
-	rm -rf _build .venv .pytest_cache .hypothesis .ruff_cache build src/grpo.egg-info
+	rm -rf _build .cache .venv web/node_modules .pytest_cache .hypothesis .ruff_cache build src/grpo.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import build_book
 import pytest
 import refresh
 from book_pages import read_all, svg_outputs
@@ -12,15 +11,6 @@ from bs4 import BeautifulSoup
 
 PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
 each_page = pytest.mark.parametrize("name", PAGES)
-
-
-@pytest.fixture(scope="module")
-def html(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("book")
-    process = build_book.build(folder)
-    assert process.returncode == 0, process.stdout
-    assert "WARNING" not in process.stdout
-    return folder / "_build" / "html"
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,178 @@
+// "Run this page": turns the code cells of a page into editors that run Python in the browser.
+// Nothing is loaded before the button is pressed, and nothing from outside this site ever.
+(() => {
+  const base = new URL("../", document.currentScript.src).href;
+  const title = document.querySelector(".bd-article h1");
+  const sources = [...document.querySelectorAll(".bd-article div.cell")].filter((cell) =>
+    cell.querySelector(".cell_input pre"),
+  );
+  if (!title || !sources.length) return;
+
+  const bar = element("div", { className: "live-bar" });
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", "Run this page");
+  const status = element("span", { className: "live-status" });
+  status.setAttribute("role", "status");
+  const start = button("Run this page", begin);
+  bar.append(start, status);
+  title.after(bar);
+
+  let worker, manifest, editor, cells;
+  let waiting = []; // cells to run; the first one is running
+  let ready = false;
+
+  async function begin() {
+    if (location.protocol === "file:")
+      return say("A page opened from a file cannot start Python. Serve the book instead: make serve.");
+    if (!window.WebAssembly || !window.Worker)
+      return say("This browser cannot run WebAssembly, which Python in the page needs.");
+    start.disabled = true;
+    say("Loading ...");
+    try {
+      const response = await fetch(base + "live/manifest.json");
+      if (!response.ok) throw new Error("this copy of the book was built without Python in the page");
+      manifest = await response.json();
+      editor = await import(base + "live/editor.js");
+    } catch (error) {
+      start.disabled = false;
+      return say(`Not available: ${error.message}. The stored outputs below are complete.`);
+    }
+    cells = sources.map(makeCell);
+    start.remove();
+    bar.prepend(
+      button("Run all", () => cells.forEach(enqueue)),
+      button("Stop", () => restart("Stopped. Variables are gone; the first cell runs again.")),
+      button("Restart", () => restart("Restarted.")),
+    );
+    startWorker();
+  }
+
+  function startWorker() {
+    ready = false;
+    worker = new Worker(base + "live/worker.js");
+    worker.onmessage = ({ data }) => receive[data.kind](data);
+    worker.onerror = (event) => receive.failed({ message: event.message });
+    worker.postMessage({ base, ...manifest });
+    waiting = [cells[0]]; // the imports, which most cells need
+  }
+
+  function restart(message) {
+    worker.terminate();
+    for (const cell of waiting) cell.root.classList.remove("live-busy");
+    startWorker();
+    say(message);
+  }
+
+  const receive = {
+    progress: ({ done, total }) => say(`Loading Python: ${megabytes(done)} of ${megabytes(total)} MB`),
+    starting: () => say("Starting Python ..."),
+    ready() {
+      ready = true;
+      say("Ready. Change a cell and press Ctrl+Enter or Shift+Enter.");
+      runNext();
+    },
+    failed({ message }) {
+      say(`Python could not be started: ${message}. Restart tries again; the stored outputs are complete.`);
+    },
+    output: ({ output }) => waiting[0].add(output),
+    end() {
+      waiting.shift().finish();
+      runNext();
+    },
+  };
+
+  function enqueue(cell) {
+    if (waiting.includes(cell)) return;
+    waiting.push(cell);
+    cell.root.classList.add("live-busy");
+    if (ready && waiting.length === 1) runNext();
+  }
+
+  function runNext() {
+    if (!waiting.length) return;
+    waiting[0].begin();
+    worker.postMessage({ id: 0, code: waiting[0].code() });
+  }
+
+  function makeCell(root, index) {
+    const input = root.querySelector(".cell_input");
+    const stored = root.querySelector(".cell_output");
+    const original = input.querySelector("pre").textContent.trimEnd();
+    const alt = stored?.querySelector("img")?.alt ?? "Figure";
+    const own = element("div", { className: "cell_output live-output", hidden: true });
+    const cell = { root, code: () => view.state.doc.toString() };
+
+    const holder = element("div", { className: "live-editor" });
+    const tools = element("div", { className: "live-tools" });
+    tools.append(
+      button("Run", () => enqueue(cell), `Run cell ${index + 1}`),
+      button("Reset", reset, `Reset cell ${index + 1}`),
+    );
+    input.hidden = true;
+    input.after(holder, tools);
+    const view = editor.createEditor(holder, original, `Code of cell ${index + 1}`, () => enqueue(cell));
+    (stored ?? root.lastElementChild).after(own);
+
+    function reset() {
+      view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: original } });
+      own.hidden = true;
+      if (stored) stored.hidden = false;
+    }
+    cell.begin = () => {
+      own.replaceChildren(element("p", { className: "live-note", textContent: "Your own run" }));
+      own.hidden = true;
+      if (stored) stored.hidden = true;
+      root.classList.add("live-busy");
+    };
+    cell.add = (output) => {
+      own.hidden = false;
+      own.append(rendered(output, own, alt));
+    };
+    cell.finish = () => {
+      root.classList.remove("live-busy");
+      window.MathJax?.typesetPromise?.([own]);
+    };
+    return cell;
+  }
+
+  // Returns the element that shows an output; text of one stream goes on where it stopped.
+  function rendered({ kind, text }, own, alt) {
+    const last = own.lastElementChild;
+    if (last?.dataset.kind === kind && kind.startsWith("std")) {
+      last.append(text);
+      return last;
+    }
+    let shown;
+    if (kind === "svg") {
+      shown = element("img", { src: URL.createObjectURL(new Blob([text], { type: "image/svg+xml" })), alt });
+    } else if (kind === "markdown" || kind === "html") {
+      shown = element("div", { innerHTML: kind === "html" ? text : editor.renderMarkdown(text) });
+      shown.querySelectorAll("table").forEach((table) => table.classList.add("table"));
+      shown.querySelectorAll('a[href*=".ipynb"]').forEach((link) => {
+        link.setAttribute("href", link.getAttribute("href").replace(".ipynb", ".html"));
+      });
+    } else {
+      shown = element("pre", { textContent: text, tabIndex: 0 });
+    }
+    shown.dataset.kind = kind;
+    return shown;
+  }
+
+  function say(message) {
+    status.textContent = message;
+  }
+
+  function megabytes(bytes) {
+    return (bytes / 1e6).toFixed(1);
+  }
+
+  function element(tag, properties) {
+    return Object.assign(document.createElement(tag), properties);
+  }
+
+  function button(text, action, label = text) {
+    const made = element("button", { type: "button", className: "live-button", textContent: text, onclick: action });
+    made.setAttribute("aria-label", label);
+    return made;
+  }
+})();
