@@ -1,6 +1,13 @@
+import functools
+import http.server
+import threading
+
 import build_book
 import pytest
 import site_assets
+from chromium import CHROMIUM, QUIET
+from playwright.sync_api import sync_playwright
+from serve import Handler
 
 
 def pytest_configure(config):
@@ -17,3 +24,37 @@ def html(tmp_path_factory):
     assert process.returncode == 0, process.stdout
     assert "WARNING" not in process.stdout
     return folder / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def address(html):
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=html)
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium, address):
+    """Return a new page whose errors and foreign requests fail the test at its end."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    wrong = []
+    page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    own = (address, "blob:", "data:")
+    page.on("request", lambda r: None if r.url.startswith(own) else wrong.append(r.url))
+    yield page
+    context.close()
+    assert not wrong

@@ -1,0 +1,67 @@
+"""The pages in Chromium: nothing from outside, and readable everywhere."""
+
+import pytest
+import refresh
+import site_assets
+from chromium import needs_chromium, visit
+
+pytestmark = needs_chromium
+PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
+# docutils writes the list of references with roles that axe does not accept together; formulas
+# are MathJax's own, have its own reading aids, and take most of the time.
+AXE = """axe.run(
+    {include: ['.bd-article'], exclude: ['.citation-list', 'mjx-container']},
+    {preload: false, resultTypes: ['violations']},
+)"""
+each_page = pytest.mark.parametrize("name", PAGES)
+
+
+@each_page
+def test_page_is_whole_and_readable(page, address, name):
+    visit(page, address, name)
+    formulas = page.locator(".bd-article .math").count()
+    assert (page.locator(".bd-article mjx-container").count() > 0) == (formulas > 0)
+    assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth)")
+    page.add_script_tag(path=site_assets.MODULES / "axe-core" / "axe.min.js")
+    for theme in ("light", "dark"):
+        page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
+        page.wait_for_timeout(300)  # the theme fades in
+        found = page.evaluate(AXE)
+        serious = [
+            f"{theme}: {violation['id']}: {node['html'][:200]}"
+            for violation in found["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
+        assert not serious, "\n".join(serious)
+
+
+@each_page
+def test_page_fits_a_phone(page, address, name):
+    page.set_viewport_size({"width": 360, "height": 740})
+    visit(page, address, name)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_next_leads_through_the_whole_book_and_previous_back(page, address):
+    visit(page, address, PAGES[0])
+    for direction, expected in (("right-next", PAGES[1:]), ("left-prev", PAGES[-2::-1])):
+        for name in expected:
+            page.click(f"a.{direction}")
+            page.wait_for_url(f"**/{name}.html")
+
+
+def test_search_finds_rloo(page, address):
+    page.goto(f"{address}search.html?q=RLOO")
+    page.click("#search-results li a >> nth=0")
+    page.wait_for_url("**/chapters/**")
+    assert "RLOO" in page.inner_text(".bd-article")
+
+
+def test_nothing_is_loaded_for_python_before_the_button_is_pressed(page, address):
+    requests = []
+    page.on("request", lambda r: requests.append(r.url))
+    visit(page, address, "03_degenerate_groups")
+    sizes = [len(page.request.get(url).body()) for url in requests if url.startswith(address)]
+    assert not any("pyodide" in url or "editor" in url for url in requests)
+    assert sum(sizes) < 6e6
