@@ -8,6 +8,7 @@ exercise    `**2.**` at the start of a line: counting up within the notebook
 list item   `2. ` at the start of a line: counting up within the list
 reference   `[chapter 3](...)`, `[section 3.1](...)`: the number of the page or heading linked to
 equation    `Eq. 4` after a citation: listed below, with what the equation is
+name        `k3`, `float32`: a word of the notebook's code or outputs, or listed below
 parameter   `G = 4`, `eps=1e-8`, also in mathematics and in code: a line of code or output nearby,
             or a column of an output table nearby, that has this name has this value
 result      everything else: stands, to the character, in an output of the same notebook; if it
@@ -21,7 +22,7 @@ not p = 0.7, that stands beside 65.6%. A row of a table counts as one line with 
 and headings. In a sentence of parameters alone, lines of code count too.
 
 Not looked at: whole numbers inside mathematics and code (the 2 of $2^G$ is part of the formula),
-digits inside a name (k3, float32, GSM8K), the targets of links and citations.
+the targets of links and citations, which the build of the pages checks.
 
 `prose_exceptions.toml` lists the passages that are right for another reason.
 """
@@ -38,6 +39,7 @@ from book_pages import captions, code_cells, markdown_cells, output_texts
 EQUATIONS = {
     ("shao2024deepseekmath", "4"): "the estimator of the KL divergence",
 }
+NAMES = {"GSM8K": "the data set of grade-school problems"}
 EXCEPTIONS = tomllib.loads(
     Path(__file__).with_name("prose_exceptions.toml").read_text(encoding="utf-8")
 )["exception"]
@@ -45,6 +47,7 @@ EXCEPTIONS = tomllib.loads(
 VALUE = r"[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?"
 NUMBER = re.compile(rf"(?<![\w.])(?<!\d[,/])(?:{VALUE})(?:/\d+)?[%×]?(?![\w])")
 PAIR = re.compile(rf"(?<![A-Za-z])(?P<name>[A-Za-z_]+)\$?\s*=\s*\$?(?P<value>{VALUE})(?![\w%×/])")
+NAME = re.compile(r"(?<![\w\\])(?P<value>[A-Za-z]+\d+[A-Za-z]?)(?!\w)")
 HEADING = re.compile(r"^#+ (?P<value>\d+(?:\.\d+)?) ", re.M)
 EXERCISE = re.compile(r"^\*\*(?P<value>\d+)\.\*\*", re.M)
 LIST_ITEM = re.compile(r"^(?P<value>\d+)\. ", re.M)
@@ -88,6 +91,7 @@ def numbers(text):
     take(REFERENCE, "reference", owner=lambda match: match["anchor"] or str(int(match["target"])))
     for match in list(IGNORED.finditer(text)):
         text = blank(text, *match.span())
+    take(NAME, "name")
     take(PAIR, "parameter", owner=lambda match: match["name"])
     for formula in list(FORMULA.finditer(text)):
         for match in DECIMAL.finditer(text, *formula.span()):
@@ -125,6 +129,7 @@ class Evidence:
 
     def __init__(self, cells):
         self.results, self.values, self.code, self.output = set(), {}, [], []
+        self.words = set()
         for cell in cells:
             for line in cell.source.splitlines():
                 self._add_line(self.code, line)
@@ -137,6 +142,7 @@ class Evidence:
     def _add_line(self, lines, line):
         found = number_texts(line)
         lines.append(found)
+        self.words.update(re.findall(r"\w+", line))
         for word in re.findall(r"[A-Za-z]+", line):
             self.values.setdefault(word, set()).update(found)
 
@@ -185,6 +191,8 @@ class Page:
             return (number.owner, number.text) in EQUATIONS
         if number.kind == "heading":
             return number.text.split(".")[0] == self.chapter
+        if number.kind == "name":
+            return number.text in NAMES or number.text in self.everywhere.words
         if number.kind in ("exercise", "list item"):
             return True
         if number.kind == "result" and significant_digits(number.text) >= 3:

@@ -77,10 +77,11 @@ def test_random_numbers_are_seeded(name):
 
 
 @each_notebook
-def test_no_trailing_semicolon_and_no_magic(name):
+def test_no_trailing_semicolon_no_magic_no_skipping(name):
     for cell in code_cells(NOTEBOOKS[name]):
         assert not cell.source.rstrip().endswith(";"), cell.id
         assert not re.search(r"^[%!]", cell.source, re.M), cell.id
+        assert not re.search(r"nbval|pytest", cell.source, re.I), f"{cell.id}: no cell is skipped"
 
 
 @each_notebook

@@ -22,6 +22,8 @@ def test_changed_last_digits_are_noticed():
     for page in PAGES.values():
         for place, text in page.prose.items():
             for number in numbers(text):
+                if number.kind == "name":  # k3 for k1 is another word, not a wrong number
+                    continue
                 at = number.start + max(i for i, c in enumerate(number.text) if c.isdigit())
                 for digit in set("0123456789") - {text[at]}:
                     changed = text[:at] + digit + text[at + 1 :]
