@@ -6,7 +6,6 @@ import build_book
 import pytest
 import site_assets
 from chromium import CHROMIUM, QUIET
-from playwright.sync_api import sync_playwright
 from serve import Handler
 
 
@@ -39,6 +38,8 @@ def address(html):
 
 @pytest.fixture(scope="session")
 def chromium():
+    from playwright.sync_api import sync_playwright  # slow to import, needed by two files
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         yield browser
