@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 import refresh
 from book_pages import read_all, svg_outputs
@@ -82,6 +83,12 @@ def test_tables_have_headers_and_markup_is_rendered(html, soup, name):
         math.extract()
     text = article.get_text()
     assert not re.search(r":::|\{cite|\$|(?<!\w)\*\*|\]\(|undefined", text)
+
+
+@each_page
+def test_page_says_with_what_it_was_checked(html, soup, name):
+    footer = soup(html / "chapters" / f"{name}.html").find("footer", class_="bd-footer-content")
+    assert f"numpy {np.__version__}" in footer.get_text()
 
 
 def test_api_page_describes_every_public_function(html, soup):
