@@ -1,6 +1,8 @@
-# make book     build the HTML        make lab      open the notebooks in JupyterLab
-# make test     check every number    make refresh  run every notebook and store its outputs
-# make serve    show the built book    make clean    remove what was made
+# make book     build the HTML         make lab      open the notebooks in JupyterLab
+# make serve    show the built book    make refresh  run every notebook and store its outputs
+# make test     check every number     make clean    remove what was made
+# make epub     one file to read       make oldest   check with the oldest numpy that is supported
+# make onepage  one page, zipped       make newest   check with the newest one
 #
 # Each target first makes .venv if it is missing or out of date.
 # With a Python of another name: make PYTHON=python3.12 book
@@ -13,10 +15,13 @@ PYTHON ?= python3
 VENV_PYTHON := .venv/bin/python
 endif
 
-.PHONY: book serve test refresh lab clean environment
+.PHONY: book epub onepage serve test refresh lab oldest newest clean environment
 
 book: environment
 	$(VENV_PYTHON) tools/build_book.py
+
+epub onepage: environment
+	$(VENV_PYTHON) tools/build_book.py $@
 
 serve: environment
 	$(VENV_PYTHON) tools/serve.py
@@ -29,6 +34,9 @@ refresh: environment
 
 lab: environment
 	$(VENV_PYTHON) -m jupyterlab chapters
+
+oldest newest:
+	$(PYTHON) tools/other_versions.py $@
 
 environment:
 	@command -v $(PYTHON) > /dev/null || \

@@ -1,8 +1,11 @@
 """The cells in Chromium: they run, print what is stored, can be edited, stopped and reset."""
 
+from pathlib import Path
+
 import pytest
 from book_pages import code_cells, read_all
 from chromium import needs_chromium, visit
+from refresh import CHAPTERS
 
 pytestmark = needs_chromium
 each_chapter = pytest.mark.parametrize("name", read_all())
@@ -89,6 +92,41 @@ def test_a_reader_edits_runs_stops_and_resets(page, address):
 
     page.keyboard.press("Tab")
     assert page.evaluate("!document.activeElement.classList.contains('cm-content')")
+
+
+def test_the_notebook_is_saved_from_its_page(page, address):
+    visit(page, address, "03_degenerate_groups")
+    with page.expect_download() as download:
+        page.click("text=Download the notebook")
+    assert download.value.suggested_filename == "03_degenerate_groups.ipynb"
+    saved = Path(download.value.path()).read_bytes()
+    assert saved == (CHAPTERS / "03_degenerate_groups.ipynb").read_bytes()
+
+
+def test_a_browser_without_webassembly_is_told_so(page, address):
+    page.add_init_script("delete window.WebAssembly")
+    visit(page, address, "01_setup")
+    page.click("text=Run this page")
+    assert "WebAssembly" in page.inner_text(".live-status")
+    assert page.locator(".live-editor").count() == 0
+
+
+def test_a_failed_download_is_told_and_can_be_tried_again(chromium, address):
+    page = chromium.new_page()
+    numpy_wheel = "**/numpy-*.whl"
+    page.route(numpy_wheel, lambda route: route.abort())
+    visit(page, address, "01_setup")
+    page.click("text=Run this page")
+    page.wait_for_function(
+        "document.querySelector('.live-status').textContent.includes('could not be started')",
+        timeout=90_000,
+    )
+    page.unroute(numpy_wheel)
+    page.click("text=Restart")
+    page.wait_for_function(
+        "document.querySelector('.live-status').textContent.startsWith('Ready')", timeout=90_000
+    )
+    page.close()
 
 
 def test_a_book_without_python_says_so_and_stays_complete(chromium, address):

@@ -1,5 +1,7 @@
 """The pages in Chromium: nothing from outside, and readable everywhere."""
 
+import gzip
+
 import pytest
 import refresh
 import site_assets
@@ -58,10 +60,20 @@ def test_search_finds_rloo(page, address):
     assert "RLOO" in page.inner_text(".bd-article")
 
 
-def test_nothing_is_loaded_for_python_before_the_button_is_pressed(page, address):
+def test_icons_are_drawn(page, address):
+    visit(page, address, PAGES[0])
+    assert page.evaluate("document.fonts.check('900 16px \"Font Awesome 6 Free\"')")
+    assert page.locator("i.fa-solid:visible").count() > 3
+
+
+@pytest.mark.parametrize("name", ["03_degenerate_groups", "api"])
+def test_a_page_is_light_before_the_button_is_pressed(page, address, name):
     requests = []
     page.on("request", lambda r: requests.append(r.url))
-    visit(page, address, "03_degenerate_groups")
-    sizes = [len(page.request.get(url).body()) for url in requests if url.startswith(address)]
+    visit(page, address, name)
     assert not any("pyodide" in url or "editor" in url for url in requests)
-    assert sum(sizes) < 6e6
+    bodies = {url: page.request.get(url).body() for url in requests if url.startswith(address)}
+    assert sum(len(gzip.compress(body)) for body in bodies.values()) < 1.5e6
+    scripts = [url for url in bodies if ".js" in url and "mathjax" not in url]
+    assert scripts
+    assert max(len(bodies[url]) for url in scripts) < 500e3

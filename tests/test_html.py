@@ -91,6 +91,25 @@ def test_page_says_with_what_it_was_checked(html, soup, name):
     assert f"numpy {np.__version__}" in footer.get_text()
 
 
+@each_page
+def test_page_shows_a_preview_where_its_address_is_shared(html, soup, name):
+    page = soup(html / "chapters" / f"{name}.html")
+    tags = {tag["property"]: tag["content"] for tag in page.find_all("meta", property=True)}
+    description = page.find("meta", attrs={"name": "description"})
+    assert tags["og:description"] == description["content"]
+    assert tags["og:title"] == page.find(class_="bd-article").h1.get_text().strip("#")
+    assert (html / tags["og:image"]).stat().st_size > 10_000
+    assert tags["og:image:alt"]
+
+
+@pytest.mark.parametrize("name", read_all())
+def test_notebook_can_be_downloaded_from_its_page(html, soup, name):
+    page = html / "chapters" / f"{name}.html"
+    links = soup(page).select("a.btn-download-source-button")
+    downloaded = {(page.parent / link["href"]).read_bytes() for link in links}
+    assert downloaded == {(refresh.CHAPTERS / f"{name}.ipynb").read_bytes()}
+
+
 def test_api_page_describes_every_public_function(html, soup):
     import grpo
 

@@ -14,7 +14,7 @@
   const status = element("span", { className: "live-status" });
   status.setAttribute("role", "status");
   const start = button("Run this page", begin);
-  bar.append(start, status);
+  bar.append(start, ...notebookLink(), status);
   title.after(bar);
 
   let worker, manifest, editor, cells;
@@ -156,6 +156,13 @@
     }
     shown.dataset.kind = kind;
     return shown;
+  }
+
+  // Returns the theme's link to the notebook once more, as one that saves it.
+  function notebookLink() {
+    const link = document.querySelector("a.btn-download-source-button");
+    const properties = { className: "live-download", textContent: "Download the notebook", download: "" };
+    return link ? [element("a", { ...properties, href: link.href })] : [];
   }
 
   function say(message) {

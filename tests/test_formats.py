@@ -1,0 +1,73 @@
+"""The EPUB and the single page: complete, named after the version, with formulas and pictures."""
+
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import build_book
+import pytest
+from book_pages import read_all, svg_outputs
+from bs4 import BeautifulSoup
+
+import grpo
+
+FIGURES = sum(len(svg_outputs(cell)) for nb in read_all().values() for cell in nb.cells)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Return a function that builds a form of the book and returns the file to open."""
+
+    def build(form):
+        folder = tmp_path_factory.mktemp(form)
+        process = build_book.build(folder, form)
+        assert process.returncode == 0, process.stdout
+        return Path(build_book.product(folder, form))
+
+    return build
+
+
+def test_epub(built):
+    path = built("epub")
+    assert path.name == f"grpo-worked-numerical-example-{grpo.__version__}.epub"
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    package = BeautifulSoup(files["content.opf"], "xml")
+    assert package.find("title").string == "GRPO: A Worked Numerical Example"
+    pages = [item for item in package.find_all("item") if item["media-type"].startswith("app")]
+    contents = BeautifulSoup(files["nav.xhtml"], "xml")
+    formulas = figures = 0
+    for name in read_all():
+        href = f"chapters/{name}.xhtml"
+        assert contents.find("a", href=href), name
+        page = BeautifulSoup(files[href], "xml")
+        (entry,) = [item for item in pages if item["href"] == href]
+        assert (entry.get("properties") == "mathml") == bool(page.math)
+        assert not page.find_all("script")
+        formulas += len(page.find_all("math"))
+        for image in page.find_all("img"):
+            assert image["src"].removeprefix("../") in files
+            assert image["alt"]
+            figures += 1
+    assert formulas > 100
+    assert figures == FIGURES
+
+
+def test_one_page(built):
+    path = built("onepage")
+    name = f"grpo-worked-numerical-example-{grpo.__version__}.zip"
+    with zipfile.ZipFile(path.parent.parent / name) as archive:
+        assert "index.html" in archive.namelist()
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    ids = Counter(element["id"] for element in page.find_all(id=True))
+    assert not [name for name, count in ids.items() if count > 1]
+    for link in page.find_all("a", href=True):
+        target = link["href"]
+        assert target.startswith(("http", "#")), link
+        assert target == "#" or target.startswith("http") or target[1:] in ids, link
+    assert len(page.find_all("math")) > 100
+    assert not page.find_all("merror")
+    article = page.find(class_="bd-article")
+    assert len(article.find_all("img")) == FIGURES
+    for element in [*page.find_all("img"), *page.find_all("script", src=True)]:
+        assert (path.parent / element["src"].partition("?")[0]).exists(), element
