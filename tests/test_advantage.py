@@ -214,3 +214,22 @@ def test_the_rewards_are_left_alone(function):
     batch = np.array([[1.0, 0, 1, 0]])
     function(batch)
     assert batch.tolist() == [[1, 0, 1, 0]]
+
+
+@relative
+@given(
+    value=st.floats(-1e3, 1e3),
+    shape=st.tuples(st.integers(1, 3), st.integers(2, 300)),
+    dtype=st.sampled_from([np.float16, np.float32, np.float64]),
+)
+def test_equal_rewards_give_exactly_zero(function, value, shape, dtype):
+    assert not function(np.full(shape, value, dtype)).any()
+
+
+def test_a_near_tie_is_not_equal():
+    # a difference of one step survives beside an equal group whose mean is off by as much
+    tie = np.full(7, 0.1, np.float32)
+    live = tie.copy()
+    live[0] = np.nextafter(live[0], np.float32(1))
+    assert not centred_rewards([tie, live])[0].any()
+    assert centred_rewards([tie, live])[1].any()

@@ -72,7 +72,8 @@ def each(functions, *bad):
 
 BAD = [
     *each(
-        OF_REWARDS,
+        OF_REWARDS
+        | {"all_equal": grpo.all_equal, "Convention": grpo.Convention("group mean", None)},
         (1.5, "scalar 1.5"),
         ([], "G = 0"),
         ([[], []], r"G = 0 .*\(2, 0\)"),
@@ -136,8 +137,8 @@ BAD = [
         ([5], 0, "eps = 0.*equal rewards"),
         # the mean of three 0.1 is not 0.1 in float64, so the std is not 0
         ([0.1] * 3, 0, "eps = 0.*equal rewards"),
-        (np.ones(4, np.float16), 1e-8, "eps = 1e-08 .*float16.*equal rewards"),
-        (np.ones(4, np.float32), 1e-50, "eps = 1e-50 .*float32.*equal rewards"),
+        # the square of 1e-30 is 0 in float32, and so is eps
+        (np.array([1e-30, 0], np.float32), 1e-50, "eps = 1e-50 and the spread .*float32"),
     ),
     *each(
         {"bessel_ratio": grpo.bessel_ratio},

@@ -15,6 +15,7 @@ from strategies import (
 )
 
 from grpo import (
+    all_equal,
     baseline_standard_error,
     baseline_variance,
     degenerate_probability,
@@ -237,3 +238,17 @@ def test_simulated_groups_agree_within_five_standard_errors(p, G):
     assert within(squares, baseline_variance(p, G))
     assert within(live, informative_probability(p, G))
     assert within(waits, rollouts_per_informative_group(p, G))
+
+
+@given(rewards())
+def test_all_equal_is_that_every_reward_is_the_first(r):
+    expected = np.array([len(set(group.tolist())) == 1 for group in r.reshape(-1, r.shape[-1])])
+    np.testing.assert_array_equal(all_equal(r).ravel(), expected)
+
+
+def test_all_equal_knows_no_rounding():
+    for dtype in (np.float16, np.float32, np.float64):
+        group = np.full(7, 0.1, dtype)
+        assert all_equal(group)
+        group[3] = np.nextafter(group[3], dtype(1))
+        assert not all_equal(group)

@@ -17,7 +17,11 @@ SOURCES = sorted((ROOT / "src" / "grpo").glob("*.py"))
 SUBJECTS = sorted({path.stem for path in SOURCES} - {"__init__", "_validate", "book"})
 UNCHECKED = {"ES01", "EX01", "SA01", "SA04", "GL01"}  # as in pyproject.toml
 
-every_function = pytest.mark.parametrize("name", grpo.__all__)
+CONSTANTS = {"CONVENTIONS"}
+FUNCTIONS = [name for name in grpo.__all__ if inspect.isfunction(getattr(grpo, name))]
+CLASSES = [name for name in grpo.__all__ if inspect.isclass(getattr(grpo, name))]
+
+every_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 
 def run(*arguments):
@@ -26,30 +30,42 @@ def run(*arguments):
     )
 
 
-def public_functions(module):
+def public_names(module):
+    """Return the functions and classes that a module defines and does not hide."""
     return {
         name
-        for name, function in inspect.getmembers(module, inspect.isfunction)
-        if function.__module__ == module.__name__ and not name.startswith("_")
+        for name, member in inspect.getmembers(module)
+        if (inspect.isfunction(member) or inspect.isclass(member))
+        and member.__module__ == module.__name__
+        and not name.startswith("_")
     }
 
 
 def test_the_subject_modules_are_known():
-    assert SUBJECTS == ["advantage", "exact", "groups", "kl", "step"]
+    assert SUBJECTS == [
+        "advantage",
+        "conventions",
+        "exact",
+        "groups",
+        "identification",
+        "kl",
+        "step",
+    ]
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
-def test_public_functions_are_offered_by_the_package(subject):
+def test_public_names_are_offered_by_the_package(subject):
     module = import_module(f"grpo.{subject}")
-    functions = public_functions(module)
-    assert functions
-    assert functions <= set(grpo.__all__)
-    assert all(getattr(grpo, name) is getattr(module, name) for name in functions)
+    names = public_names(module)
+    assert names
+    assert names <= set(grpo.__all__)
+    assert all(getattr(grpo, name) is getattr(module, name) for name in names)
 
 
 def test_the_package_offers_nothing_else():
     modules = [import_module(f"grpo.{subject}") for subject in SUBJECTS]
-    assert set(grpo.__all__) == set().union(*map(public_functions, modules))
+    assert set(grpo.__all__) == set().union(CONSTANTS, *map(public_names, modules))
+    assert set(grpo.__all__) == CONSTANTS.union(FUNCTIONS, CLASSES)
     assert grpo.__all__ == sorted(set(grpo.__all__))
 
 
@@ -74,7 +90,7 @@ def test_modules_import_numpy_and_the_standard_library_only(module):
     assert imported <= {"grpo", "numpy", *sys.stdlib_module_names}
 
 
-@every_function
+@pytest.mark.parametrize("name", FUNCTIONS + CLASSES)
 def test_docstrings_are_valid_numpydoc(name):
     errors = validate(f"grpo.{name}")["errors"]
     assert [error for error in errors if error[0] not in UNCHECKED] == []
@@ -90,6 +106,13 @@ def test_docstrings_have_every_section_and_a_source(name):
     assert re.search(r"arXiv:\d{4}\.\d{5}|Schulman", notes)
     assert [raised.type for raised in documented["Raises"]] == ["ValueError"]
     assert re.search(rf"from grpo import .*\b{name}\b", "\n".join(documented["Examples"]))
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_docstrings_of_classes_say_what_their_fields_are(name):
+    documented = FunctionDoc(getattr(grpo, name))
+    fields = {field for one in documented["Parameters"] for field in one.name.split(", ")}
+    assert fields == set(getattr(grpo, name).__dataclass_fields__)
 
 
 @pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)

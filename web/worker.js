@@ -30,7 +30,7 @@ async function download(base, files) {
   );
 }
 
-async function start({ base, files, wheels, runner }) {
+async function start({ base, files, wheels, data, runner }) {
   await download(base, files);
   postMessage({ kind: "starting" });
   const home = new URL("pyodide/", base).href;
@@ -41,6 +41,13 @@ async function start({ base, files, wheels, runner }) {
     const response = await self.fetch(new URL(wheel, base).href);
     pyodide.unpackArchive(await response.arrayBuffer(), "wheel");
   }
+  pyodide.FS.mkdirTree("tests/data"); // beside the chapters, as in the project
+  pyodide.FS.mkdirTree("chapters");
+  for (const path of data) {
+    const response = await self.fetch(new URL(path, base).href);
+    pyodide.FS.writeFile(`tests/data/${path.split("/").pop()}`, await response.text());
+  }
+  pyodide.FS.chdir("chapters");
   const source = await self.fetch(new URL(runner, base).href);
   pyodide.runPython(await source.text());
   fetched.clear();

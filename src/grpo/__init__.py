@@ -1,7 +1,8 @@
 """GRPO on toy data: the functions behind every number of the book.
 
-The modules are named after their subject: `advantage`, `groups`, `kl`, `step` and `exact`.
-They need numpy only. `grpo.book` serves the pages and has to be imported by name.
+The modules are named after their subject: `advantage`, `groups`, `kl`, `step`, `exact`,
+`conventions` and `identification`. They need numpy only. `grpo.book` serves
+the pages and has to be imported by name.
 """
 
 from grpo.advantage import (
@@ -11,8 +12,10 @@ from grpo.advantage import (
     leave_one_out_baseline,
     rloo_advantages,
 )
+from grpo.conventions import CONVENTIONS, Convention
 from grpo.exact import expectation_over_counts, expectation_over_outcomes, outcomes
 from grpo.groups import (
+    all_equal,
     baseline_standard_error,
     baseline_variance,
     degenerate_probability,
@@ -23,6 +26,7 @@ from grpo.groups import (
     rollouts_per_informative_group,
     sample_groups,
 )
+from grpo.identification import Candidate, Identification, identify
 from grpo.kl import (
     exact_summary,
     k1,
@@ -38,8 +42,13 @@ from grpo.step import advantage_invariants, grpo_step_stats
 __version__ = "1.0.0"
 
 __all__ = [
+    "CONVENTIONS",
+    "Candidate",
+    "Convention",
+    "Identification",
     "advantage_invariants",
     "advantages",
+    "all_equal",
     "baseline_standard_error",
     "baseline_variance",
     "bessel_ratio",
@@ -49,6 +58,7 @@ __all__ = [
     "expectation_over_counts",
     "expectation_over_outcomes",
     "grpo_step_stats",
+    "identify",
     "informative_groups",
     "informative_per_rollout",
     "informative_probability",

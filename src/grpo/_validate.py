@@ -50,13 +50,21 @@ def as_rewards(rewards, smallest_group=1):
 
 
 def group_mean(rewards):
-    """Return the mean over the last axis, kept as an axis; refuse NaN and infinite rewards."""
+    """Return the mean over the last axis, kept as an axis; refuse NaN and infinite rewards.
+
+    The mean of equal rewards is that reward, whatever their sum is rounded to.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         mean = rewards.mean(axis=-1, keepdims=True)
     if not np.isfinite(mean).all():
         if not np.isfinite(rewards).all():
             raise not_finite("rewards", rewards)
         raise ValueError(f"rewards are too large: their sum overflows {rewards.dtype}")
+    first = rewards[..., :1]
+    rounding = rewards.shape[-1] * np.finfo(mean.dtype).eps * np.abs(mean)
+    if ((first != mean) & (np.abs(first - mean) <= rounding)).any():
+        equal = rewards.max(axis=-1, keepdims=True) == rewards.min(axis=-1, keepdims=True)
+        return np.where(equal, first, mean)
     return mean
 
 
@@ -69,10 +77,20 @@ def group_std(rewards, mean, correction=0):
     return std
 
 
-def refuse_zero_over_zero(rewards, std, eps):
-    """Refuse a group without spread when `eps` is zero in the dtype of the rewards."""
-    if rewards.dtype.type(eps) == 0 and (np.ptp(rewards, axis=-1) * std[..., 0] == 0).any():
-        raise ValueError(f"eps = {eps} is 0 in {rewards.dtype}, and a group has equal rewards")
+def positive_divisor(rewards, std, eps):
+    """Return std + eps, 1 where all rewards are equal and eps vanishes in their dtype.
+
+    Refuse eps = 0 where there is no spread, and a spread that vanishes together with eps.
+    """
+    divisor = std + rewards.dtype.type(eps)
+    zero = divisor == 0
+    if zero.any():
+        if eps == 0:
+            raise ValueError("eps = 0, and a group has equal rewards or no measurable spread")
+        if np.ptp(rewards, axis=-1)[zero[..., 0]].any():
+            raise ValueError(f"eps = {eps} and the spread of a group are both 0 in {rewards.dtype}")
+        return np.where(zero, rewards.dtype.type(1), divisor)
+    return divisor
 
 
 def as_probability(p):

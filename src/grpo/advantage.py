@@ -9,7 +9,7 @@ from grpo._validate import (
     as_tolerance,
     group_mean,
     group_std,
-    refuse_zero_over_zero,
+    positive_divisor,
 )
 
 
@@ -30,14 +30,15 @@ def advantages(rewards, correction=0, eps=1e-8):
     Returns
     -------
     ndarray, shape (..., G)
-        The advantages, without unit, in the dtype of the rewards.
+        The advantages, without unit, in the dtype of the rewards; exactly 0 where all rewards of a
+        group are equal.
 
     Raises
     ------
     ValueError
         If a group is empty, a reward is NaN or infinite, `correction` is not a whole number in
-        [0, G), `eps` is negative or NaN, `eps` is 0 in the dtype of the rewards and a group has
-        no spread (0/0), or the rewards are so large that their squares overflow.
+        [0, G), `eps` is negative or NaN, `eps` is 0 and a group has no spread (0/0), `eps` and a
+        spread both vanish in the dtype, or the rewards are so large that their squares overflow.
 
     Notes
     -----
@@ -62,8 +63,7 @@ def advantages(rewards, correction=0, eps=1e-8):
     eps = as_tolerance("eps", eps)
     mean = group_mean(rewards)
     std = group_std(rewards, mean, correction)
-    refuse_zero_over_zero(rewards, std, eps)
-    return (rewards - mean) / (std + eps)
+    return (rewards - mean) / positive_divisor(rewards, std, eps)
 
 
 def centred_rewards(rewards):

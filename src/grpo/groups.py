@@ -4,6 +4,7 @@ import numpy as np
 
 from grpo._validate import (
     as_count,
+    as_finite,
     as_generator,
     as_group_size,
     as_number,
@@ -169,6 +170,45 @@ def nondegenerate_mask(rewards, tol=1e-6):
     """
     rewards = as_rewards(rewards)
     return group_std(rewards, group_mean(rewards))[..., 0] > as_tolerance("tol", tol)
+
+
+def all_equal(rewards):
+    r"""Return which groups have rewards that are all equal, exactly.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (..., G)
+        Rewards; each run of the last axis is one group.
+
+    Returns
+    -------
+    ndarray of bool, shape (...)
+        True where the group carries no gradient.
+
+    Raises
+    ------
+    ValueError
+        If a group is empty or a reward is NaN or infinite.
+
+    Notes
+    -----
+    .. math:: \max_i r_i = \min_i r_i
+
+    The negation of the condition of dynamic sampling, DAPO, equation 11 (arXiv:2503.14476), for
+    rewards of any kind. No rounding is involved: the standard deviation of seven rewards of 0.1
+    is not 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from grpo import all_equal
+    >>> all_equal([[0.1] * 7, [0.1] * 6 + [0.2]])
+    array([ True, False])
+    >>> print(np.std([0.1] * 7))
+    1.3877787807814457e-17
+    """
+    rewards = as_finite("rewards", as_rewards(rewards))
+    return rewards.max(axis=-1) == rewards.min(axis=-1)
 
 
 def informative_groups(budget, p, G):

@@ -1,0 +1,178 @@
+"""The convention behind advantages is named, or it is said that the data cannot tell."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from grpo import CONVENTIONS, Convention, identify, sample_groups
+
+KINDS = (0.2, 0.5, 0.8, "continuous")
+VERL = CONVENTIONS["verl.grpo"]
+
+
+def draw(kind, groups, G, seed=0):
+    """Return rewards of a success rate, or continuous ones that float32 holds exactly."""
+    rng = np.random.default_rng(seed)
+    if kind == "continuous":
+        return rng.random((groups, G), dtype=np.float32).astype(float)
+    return sample_groups(kind, G, groups, rng=rng)
+
+
+def recomputed(candidate, rewards):
+    """Return the advantages of a candidate by a plain implementation of its own."""
+    if candidate.layout == "columns":
+        return recomputed(replace(candidate, layout="rows"), rewards.T).T
+    if candidate.layout == "interleaved":
+        r = rewards.reshape(rewards.shape[::-1]).T
+        return recomputed(replace(candidate, layout="rows"), r).T.reshape(rewards.shape)
+    found = np.empty(rewards.shape)
+    for (g, i), r in np.ndenumerate(rewards):
+        sets = {"group": rewards[g], "leave-one-out": np.delete(rewards[g], i), "batch": rewards}
+        baseline = (
+            sets[candidate.baseline.removesuffix(" mean")].mean() if candidate.baseline else 0
+        )
+        found[g, i] = candidate.factor * (r - baseline)
+        if candidate.scale:
+            values = sets[candidate.scale.removesuffix(" std")]
+            std = values.std(ddof=candidate.correction) if values.size > candidate.correction else 0
+            if std > 0 or (candidate.divide_zero_std is not False and candidate.eps > 0):
+                found[g, i] /= std + candidate.eps
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("G", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_every_entry_of_the_registry_is_named(name, G, kind, dtype):
+    rewards = draw(kind, 32, G)
+    advantages = replace(CONVENTIONS[name], dtype=dtype)(rewards)
+    found = identify(rewards, advantages)
+    assert name in found.names
+    live = np.ptp(rewards, axis=1) > 0
+    for one in found.candidates:  # each of them explains the data: it could not be told
+        size = [
+            np.abs(recomputed(replace(one, eps=eps), rewards)[live])
+            for eps in one.eps_range or (None, None)
+        ]
+        assert (np.abs(advantages[live]) <= size[0] * (1 + 2e-5) + 1e-6).all()
+        assert (np.abs(advantages[live]) >= size[1] * (1 - 2e-5) - 1e-6).all()
+    if G > 2:
+        assert len(found.candidates) == 1
+    elif len(found.candidates) > 1:
+        assert "cannot tell" in str(found) and "groups of four" in str(found)
+
+
+@pytest.mark.parametrize("name", [name for name, c in CONVENTIONS.items() if c.scale])
+def test_eps_is_solved_from_the_data(name):
+    rewards = draw("continuous", 16, 8)
+    for eps in (1e-3, 1e-5, 1e-7):
+        convention = replace(CONVENTIONS[name], dtype="float64", eps=eps)
+        (one,) = identify(rewards, convention(rewards)).candidates
+        assert one.eps == pytest.approx(eps, rel=1e-2)
+        assert one.eps_range[0] <= eps <= one.eps_range[1]
+
+
+def test_eps_is_bounded_where_float32_hides_it():
+    rewards = draw("continuous", 16, 8)
+    (one,) = identify(rewards, CONVENTIONS["rlhfbook.std"](rewards)).candidates
+    assert one.eps_range[0] == 0
+    assert 1e-8 < one.eps_range[1] < 1e-5
+    assert "of at most" in str(one)
+
+
+def test_normalising_over_the_wrong_axis_is_recognised():
+    for kind in KINDS:
+        rewards = draw(kind, 6, 4)
+        (one,) = identify(rewards, VERL(rewards.T).T).candidates
+        assert (one.layout, one.scale, one.correction) == ("columns", "group std", 1)
+        assert one.names == ()
+
+
+def test_an_interleaved_batch_is_recognised():
+    rewards = draw("continuous", 6, 4)
+    read = rewards.ravel().reshape(4, 6)  # as (G, groups)
+    (one,) = identify(rewards, VERL(read.T).T.reshape(6, 4)).candidates
+    assert (one.layout, one.baseline) == ("interleaved", "group mean")
+
+
+@pytest.mark.parametrize("baseline", ["group mean", "leave-one-out mean", "batch mean", None])
+def test_scaling_by_the_batch_is_recognised(baseline):
+    rewards = draw("continuous", 16, 4)
+    convention = Convention(baseline, "batch std", 1, 1e-4)
+    found = identify(rewards, convention(rewards))
+    assert (found.candidates[0].baseline, found.candidates[0].scale) == (baseline, "batch std")
+    assert found.candidates[0].correction == 1
+    assert found.candidates[0].eps == pytest.approx(1e-4, rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [0.5, -1.0, 3.0])
+def test_a_constant_factor_is_recognised(factor):
+    rewards = draw(0.5, 16, 8)
+    for name in ("verl.grpo", "tinker"):
+        found = identify(rewards, factor * CONVENTIONS[name](rewards))
+        assert found.candidates[0].factor == pytest.approx(factor, rel=1e-5)
+        assert found.candidates[0].scale == CONVENTIONS[name].scale
+        assert found.candidates[0].correction == CONVENTIONS[name].correction
+        assert "Try two group sizes" in str(found)
+        for one in found.candidates:
+            np.testing.assert_allclose(
+                recomputed(one, rewards), factor * CONVENTIONS[name](rewards), atol=1e-4
+            )
+
+
+def test_what_cannot_be_told_is_said():
+    # one group of each spread: group and batch, mean and batch mean are the same
+    rewards = [[1, 0, 1, 0], [0, 1, 1, 0]]
+    found = identify(rewards, VERL(rewards))
+    assert len(found.candidates) > 1
+    assert "Try groups of different mean and spread" in str(found)
+    wider = [*rewards, [1, 0, 0, 0], [1, 1, 1, 0]]
+    assert len(identify(wider, VERL(wider)).candidates) == 1
+
+
+def test_rounded_numbers_need_their_error():
+    rewards = draw("continuous", 8, 4)
+    rounded = VERL(rewards).astype(float).round(4)
+    assert "give atol" in str(identify(rewards, rounded))
+    (one,) = identify(rewards, rounded, atol=5.1e-5).candidates
+    assert (one.baseline, one.scale, one.correction) == ("group mean", "group std", 1)
+
+
+def test_what_no_convention_explains_has_no_candidate():
+    rewards = draw("continuous", 8, 4)
+    found = identify(rewards, np.random.default_rng(1).normal(size=(8, 4)))
+    assert found.candidates == ()
+    assert found.names == ()
+    assert found.closest.residual > 0.1
+    assert str(found).startswith("no known convention")
+
+
+def test_a_changed_advantage_is_noticed():
+    rewards = draw("continuous", 8, 4)
+    for name, convention in CONVENTIONS.items():
+        advantages = convention(rewards)
+        advantages[3, 2] *= 1.001
+        assert name not in identify(rewards, advantages).names
+
+
+@pytest.mark.parametrize(
+    ("rewards", "advantages", "message"),
+    [
+        ([[1, 0], [1, 1]], [[1, -1, 0], [0, 0, 0]], r"\(2, 2\) and \(2, 3\)"),
+        ([1, 0], [1, -1], r"one shape \(groups, G\), got \(2,\)"),
+        ([[1, 0]], [[1, np.nan]], r"advantages\[0, 1\] is nan"),
+        ([[1, np.nan]], [[1, 0]], r"rewards\[0, 1\] is nan"),
+        ([[1, 1], [0, 0]], [[0, 0], [0, 0]], "all rewards of every group are equal"),
+        ([[0.1] * 3], [[-0.8] * 3], "all rewards of every group are equal"),
+        ([[1, 0]], [[0, 0]], "all advantages are 0"),
+        ([[1], [0]], [[1], [0]], "a group of one rollout"),
+        ([[1, 0]], [["a", "b"]], "advantages must be real numbers"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(rewards, advantages, message):
+    with pytest.raises(ValueError, match=message):
+        identify(rewards, advantages)
+    with pytest.raises(ValueError, match=r"atol .* got -1"):
+        identify([[1, 0]], [[1, -1]], atol=-1)
