@@ -30,8 +30,14 @@ OF_ONE_P = {
     "expectation_over_outcomes": lambda p: grpo.expectation_over_outcomes([1, 2], p, 1),
     "expectation_over_counts": lambda p: grpo.expectation_over_counts([1, 2], p, 1),
     "grpo_step_stats": lambda p: grpo.grpo_step_stats(p, 4, rng=SOME),
+    "full_batch_probability": lambda p: grpo.full_batch_probability(2, 4, p, 4),
+    "groups_to_sample": lambda p: grpo.groups_to_sample(2, p, 4),
 }
 OF_COUNTS = {
+    "full_batch_probability G": ("G", lambda n: grpo.full_batch_probability(2, 4, 0.5, n)),
+    "full_batch_probability live": ("live", lambda n: grpo.full_batch_probability(n, 4, 0.5, 4)),
+    "groups_to_sample G": ("G", lambda n: grpo.groups_to_sample(2, 0.5, n)),
+    "groups_to_sample live": ("live", lambda n: grpo.groups_to_sample(n, 0.5, 4)),
     "sample_groups G": ("G", lambda n: grpo.sample_groups(0.5, n, 2, rng=SOME)),
     "grpo_step_stats G": ("G", lambda n: grpo.grpo_step_stats(0.5, n, rng=SOME)),
     "grpo_step_stats n": ("n_prompts", lambda n: grpo.grpo_step_stats(0.5, 4, n, rng=SOME)),

@@ -1,5 +1,5 @@
 from fractions import Fraction
-from math import isclose, sqrt
+from math import comb, isclose, sqrt
 
 import numpy as np
 import pytest
@@ -19,6 +19,8 @@ from grpo import (
     baseline_standard_error,
     baseline_variance,
     degenerate_probability,
+    full_batch_probability,
+    groups_to_sample,
     informative_groups,
     informative_per_rollout,
     informative_probability,
@@ -252,3 +254,47 @@ def test_all_equal_knows_no_rounding():
         assert all_equal(group)
         group[3] = np.nextafter(group[3], dtype(1))
         assert not all_equal(group)
+
+
+def exact_full_batch(live, n, p, G):
+    """Return the binomial tail in exact arithmetic."""
+    p = Fraction(p)
+    q = 1 - p**G - (1 - p) ** G
+    return sum(comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(live, n + 1))
+
+
+@given(st.integers(1, 12), st.integers(0, 40), inner_probabilities, st.integers(2, 9))
+def test_full_batch_probability_is_the_binomial_tail(live, n, p, G):
+    exact = float(exact_full_batch(live, n, p, G))
+    assert full_batch_probability(live, n, p, G) == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+@given(st.integers(1, 6), inner_probabilities, st.integers(2, 9), st.floats(0.05, 0.99))
+def test_groups_to_sample_is_the_smallest_number_that_suffices(live, p, G, probability):
+    n = groups_to_sample(live, p, G, probability)
+    assert n >= live
+    assert full_batch_probability(live, n, p, G) >= probability
+    if n < 200:
+        assert n == live or float(exact_full_batch(live, n - 1, p, G)) < probability + 1e-9
+
+
+def test_filling_a_batch_at_the_edges():
+    assert full_batch_probability(1, 5, 1.0, 4) == 0
+    assert full_batch_probability(3, 2, 0.5, 4) == 0
+    # one group of two is live with probability 1/2: two of two with 1/4, one of two with 3/4
+    assert full_batch_probability(2, 2, 0.5, 2) == pytest.approx(1 / 4, rel=1e-14)
+    assert full_batch_probability(1, 2, 0.5, 2) == pytest.approx(3 / 4, rel=1e-14)
+    assert groups_to_sample(1, 0.5, 2, 0.75) == 2
+    assert groups_to_sample(1, 0.5, 2, 0.76) == 3
+
+
+@pytest.mark.parametrize("probability", [0, 1, -0.1, 1.1])
+def test_a_certain_number_of_groups_does_not_exist(probability):
+    with pytest.raises(ValueError, match=r"probability must be in \(0, 1\)"):
+        groups_to_sample(1, 0.5, 4, probability)
+
+
+@pytest.mark.parametrize(("p", "G"), [(0, 4), (1, 4), (0.5, 1)])
+def test_a_batch_that_is_never_full(p, G):
+    with pytest.raises(ValueError, match="no group can be informative with p"):
+        groups_to_sample(1, p, G)

@@ -49,6 +49,7 @@ def test_the_subject_modules_are_known():
         "groups",
         "identification",
         "kl",
+        "loss",
         "step",
     ]
 

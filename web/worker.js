@@ -41,13 +41,11 @@ async function start({ base, files, wheels, data, runner }) {
     const response = await self.fetch(new URL(wheel, base).href);
     pyodide.unpackArchive(await response.arrayBuffer(), "wheel");
   }
-  pyodide.FS.mkdirTree("tests/data"); // beside the chapters, as in the project
-  pyodide.FS.mkdirTree("chapters");
+  pyodide.FS.mkdirTree("/home/tests/data"); // what the notebooks call ../tests/data
   for (const path of data) {
     const response = await self.fetch(new URL(path, base).href);
-    pyodide.FS.writeFile(`tests/data/${path.split("/").pop()}`, await response.text());
+    pyodide.FS.writeFile(`/home/tests/data/${path.split("/").pop()}`, await response.text());
   }
-  pyodide.FS.chdir("chapters");
   const source = await self.fetch(new URL(runner, base).href);
   pyodide.runPython(await source.text());
   fetched.clear();

@@ -1,6 +1,6 @@
 """GRPO on toy data: the functions behind every number of the book.
 
-The modules are named after their subject: `advantage`, `groups`, `kl`, `step`, `exact`,
+The modules are named after their subject: `advantage`, `groups`, `kl`, `step`, `loss`, `exact`,
 `conventions` and `identification`. They need numpy only. `grpo.book` serves
 the pages and has to be imported by name.
 """
@@ -19,6 +19,8 @@ from grpo.groups import (
     baseline_standard_error,
     baseline_variance,
     degenerate_probability,
+    full_batch_probability,
+    groups_to_sample,
     informative_groups,
     informative_per_rollout,
     informative_probability,
@@ -37,6 +39,7 @@ from grpo.kl import (
     sample_log_ratio,
     sample_summary,
 )
+from grpo.loss import aggregate_loss
 from grpo.step import advantage_invariants, grpo_step_stats
 
 __version__ = "1.0.0"
@@ -48,6 +51,7 @@ __all__ = [
     "Identification",
     "advantage_invariants",
     "advantages",
+    "aggregate_loss",
     "all_equal",
     "baseline_standard_error",
     "baseline_variance",
@@ -57,6 +61,8 @@ __all__ = [
     "exact_summary",
     "expectation_over_counts",
     "expectation_over_outcomes",
+    "full_batch_probability",
+    "groups_to_sample",
     "grpo_step_stats",
     "identify",
     "informative_groups",

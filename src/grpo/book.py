@@ -59,9 +59,9 @@ def table(rows, headers, caption):
 
 
 def _alignment(rows):
-    """Align a column right if all its cells are numbers, else left."""
+    """Align a column right if all its cells are numbers or empty, else left."""
     return [
-        "right" if all(_NUMBER.fullmatch(str(cell)) for cell in column) else "left"
+        "right" if all(_NUMBER.fullmatch(str(cell)) or cell == "" for cell in column) else "left"
         for column in zip(*rows, strict=True)
     ]
 

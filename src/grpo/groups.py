@@ -324,6 +324,109 @@ def rollouts_per_informative_group(p, G):
         return 1 / np.asarray(informative_per_rollout(p, G))[()]
 
 
+def full_batch_probability(live, n, p, G):
+    r"""Return the probability that sampled groups hold as many informative ones as are wanted.
+
+    Parameters
+    ----------
+    live : int
+        Informative groups wanted, live >= 1.
+    n : int
+        Groups sampled, n >= 0.
+    p : float
+        Probability that one rollout is right, in [0, 1].
+    G : int
+        Rollouts in a group, G >= 1.
+
+    Returns
+    -------
+    float
+        The probability.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the range given.
+
+    Notes
+    -----
+    .. math:: \Pr[X \ge B] = 1 - \sum_{k<B} \binom{n}{k} q^k (1-q)^{n-k}, \qquad q = 1-p^G-(1-p)^G
+
+    The number sampled until the batch is full is negative binomial: it is at most n with this
+    probability. Filling a batch is dynamic sampling, DAPO, equation 11 (arXiv:2503.14476).
+
+    Examples
+    --------
+    >>> from grpo import full_batch_probability
+    >>> print(f"{full_batch_probability(16, 64, p=0.9, G=4):.4f}")
+    0.9595
+    """
+    live, n = as_count("live", live), as_count("n", n, smallest=0)
+    q = informative_probability(as_number("p", as_probability(p)), as_count("G", G))
+    if n < live or q == 0:
+        return 0.0
+    if q == 1:
+        return 1.0
+    k = np.arange(1, live)
+    log_binomial = np.concatenate([[0.0], np.cumsum(np.log(n - k + 1) - np.log(k))])
+    k = np.arange(live)
+    log_probability = log_binomial + k * np.log(q) + (n - k) * np.log1p(-q)
+    return float(max(0.0, 1 - np.exp(log_probability).sum()))
+
+
+def groups_to_sample(live, p, G, probability=0.95):
+    r"""Return how many groups to sample so that enough of them are informative.
+
+    Parameters
+    ----------
+    live : int
+        Informative groups wanted, live >= 1.
+    p : float
+        Probability that one rollout is right, in (0, 1).
+    G : int
+        Rollouts in a group, G >= 2.
+    probability : float, default 0.95
+        With which probability the number has to suffice, in (0, 1).
+
+    Returns
+    -------
+    int
+        The smallest number of groups.
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside the range given, or no group can be informative.
+
+    Notes
+    -----
+    .. math:: \min \{ n : \Pr[X_n \ge B] \ge \text{probability} \}
+
+    The quantile of a negative binomial distribution; filling a batch is dynamic sampling, DAPO,
+    equation 11 (arXiv:2503.14476).
+
+    Examples
+    --------
+    >>> from grpo import groups_to_sample
+    >>> groups_to_sample(16, p=0.9, G=4)
+    63
+    """
+    probability = as_number("probability", probability)
+    if not 0 < probability < 1:
+        raise ValueError(f"probability must be in (0, 1), got {probability}")
+    high = as_count("live", live)
+    if informative_probability(as_number("p", as_probability(p)), as_count("G", G)) == 0:
+        raise ValueError(f"no group can be informative with p = {p} and G = {G}")
+    while full_batch_probability(live, high, p, G) < probability:
+        high *= 2
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        enough = full_batch_probability(live, middle, p, G) >= probability
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
 def baseline_variance(p, G):
     r"""Return the variance of the mean reward of a group.
 

@@ -313,9 +313,9 @@ class _Evidence:
         return True, bool((a >= n / LARGEST_EPS).all())
 
     def residual(self, factor, eps):
-        """Return the largest difference to the advantages where there is a spread."""
-        divisor = np.where(self.spread, self.s + (eps or 0), np.inf)
-        return float(np.abs(self.a - factor * self.n / divisor)[self.spread].max(initial=0))
+        """Return the largest difference to the advantages, undivided where there is no spread."""
+        divisor = np.where(self.spread, self.s + (eps or 0), 1)
+        return float(np.abs(self.a - factor * self.n / divisor).max())
 
 
 def _names(candidate):
