@@ -1,14 +1,22 @@
 from fractions import Fraction
 from itertools import product
-from math import comb
+from math import comb, sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import expectation, probabilities, seeds
+from strategies import expectation, inner_probabilities, probabilities, seeds
 
-from grpo import expectation_over_counts, expectation_over_outcomes, outcomes
+from grpo import (
+    advantages,
+    centred_rewards,
+    expectation_over_counts,
+    expectation_over_outcomes,
+    expected_update,
+    outcomes,
+    rloo_advantages,
+)
 
 small_groups = st.integers(1, 6)
 
@@ -95,3 +103,54 @@ def test_counts_reach_large_groups(G):
     middle = Fraction(comb(G, G // 2), 2**G)
     values = np.arange(G + 1) == G // 2
     assert expectation_over_counts(values, 0.5, G) == pytest.approx(float(middle), rel=1e-11)
+
+
+@given(inner_probabilities, st.integers(2, 9))
+def test_expected_update_is_the_sum_over_all_groups(p, G):
+    def update(group, advantage):
+        found = advantage(np.array(group, float))
+        return Fraction(float(found @ (np.array(group) - p) / G))
+
+    for advantage in (advantages, centred_rewards):
+        exact = float(expectation(lambda group, f=advantage: update(group, f), p, G))
+        computed = expected_update(p, G, advantage)
+        assert computed == pytest.approx(exact / (p * (1 - p)), rel=1e-6)
+
+
+@given(inner_probabilities, st.integers(2, 60))
+def test_expected_update_in_closed_form(p, G):
+    assert expected_update(p, G, centred_rewards) == pytest.approx((G - 1) / G, rel=1e-9)
+    assert expected_update(p, G, rloo_advantages) == pytest.approx(1, rel=1e-9)
+    k = np.arange(G + 1)
+    chance = np.array([comb(G, i) * p**i * (1 - p) ** (G - i) for i in range(G + 1)])
+    weight = chance @ np.sqrt(k * (G - k)) / (G * p * (1 - p))
+    assert expected_update(p, G) == pytest.approx(weight, rel=1e-6)
+    bessel = expected_update(p, G, lambda r: advantages(r, correction=1))
+    assert bessel == pytest.approx(weight * sqrt((G - 1) / G), rel=1e-6)
+
+
+def test_expected_update_of_two_four_and_many():
+    assert expected_update([0.01, 0.3, 0.5, 0.9], 2) == pytest.approx([1, 1, 1, 1], rel=1e-7)
+    # one right of four: sqrt(3)/4 with chance 4 p q^3; two right: 1/2 with chance 6 p^2 q^2
+    p, q = 0.1, 0.9
+    by_hand = (4 * p * q * (q**2 + p**2) * sqrt(3) / 4 + 6 * p**2 * q**2 / 2) / (p * q)
+    assert expected_update(0.1, 4) == pytest.approx(by_hand, rel=1e-7)
+    for p in (0.2, 0.5):
+        assert expected_update(p, 1000) == pytest.approx(1 / sqrt(p * (1 - p)), rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("p", "G", "advantage", "message"),
+    [
+        (0, 4, advantages, r"p must be in \(0, 1\), got 0"),
+        ([0.5, 1], 4, advantages, r"p must be in \(0, 1\), got 1"),
+        (1.5, 4, advantages, r"p must be in \[0, 1\], got 1.5"),
+        (0.5, 1, advantages, "G must be >= 2, got 1"),
+        (0.5, 1030, advantages, "got 1030"),
+        (0.5, 4, lambda r: r.mean(axis=1), r"keep the shape \(5, 4\), got \(5,\)"),
+        (0.5, 4, lambda r: r * np.nan, r"advantages\[0, 0\] is nan"),
+    ],
+)
+def test_expected_update_refuses(p, G, advantage, message):
+    with pytest.raises(ValueError, match=message):
+        expected_update(p, G, advantage)

@@ -14,7 +14,9 @@ from grpo import (
     k2,
     k3,
     kl_divergence,
+    kl_gradient,
     log_ratio,
+    penalty_gradients,
     sample_log_ratio,
     sample_summary,
 )
@@ -279,3 +281,86 @@ def test_zero_is_not_a_negative_estimate():
     found = sample_summary([-1, 0, 1, 2], 0.5)
     assert found["negative"] == 0.25
     assert {type(value) for value in found.values()} == {float}
+
+
+def softmax_of(logits):
+    powers = np.exp(logits)
+    return powers / powers.sum()
+
+
+def slope_in_logits(function, policy, step=1e-5):
+    """Return the gradient of a function of the policy in its logits, by central differences."""
+    logits = np.log(policy)
+    shifts = step * np.eye(len(policy))
+    return np.array(
+        [
+            (function(softmax_of(logits + e)) - function(softmax_of(logits - e))) / (2 * step)
+            for e in shifts
+        ]
+    )
+
+
+def plain_kl(p, q):
+    return np.sum(p * np.log(p / q))
+
+
+@given(distribution_pairs(max_weight=50))
+def test_kl_gradients_are_slopes_of_the_divergences(pair):
+    policy, reference = pair
+    reverse = slope_in_logits(lambda p: plain_kl(p, reference), policy)
+    np.testing.assert_allclose(kl_gradient(policy, reference), reverse, atol=1e-8)
+    forward = slope_in_logits(lambda p: plain_kl(reference, p), policy)
+    np.testing.assert_allclose(kl_gradient(policy, reference, "forward"), forward, atol=1e-8)
+
+
+PLAIN = {k1: lambda u: -u, k2: lambda u: u**2 / 2, k3: lambda u: np.exp(u) - u - 1}
+
+
+@pytest.mark.parametrize("estimator", [k1, k2, k3])
+@given(pair=distribution_pairs(max_weight=20), data=st.data())
+def test_penalty_gradients_are_slopes_of_what_is_differentiated(estimator, pair, data):
+    policy, reference = pair
+    v = data.draw(st.integers(0, len(policy) - 1))
+    k = PLAIN[estimator]
+    fixed = k(np.log(reference[v] / policy[v]))
+    losses = {
+        "loss": lambda p: k(np.log(reference[v] / p[v])),
+        "weighted loss": lambda p: p[v] / policy[v] * k(np.log(reference[v] / p[v])),
+        "reward": lambda p: np.log(p[v]) * fixed,
+    }
+    for placement, loss in losses.items():
+        rows = penalty_gradients(estimator, placement, policy, reference)
+        slope = slope_in_logits(loss, policy)
+        np.testing.assert_allclose(rows[v], slope, rtol=1e-5, atol=1e-6)
+
+
+@given(distribution_pairs())
+def test_which_divergence_an_estimator_descends_in_expectation(pair):
+    policy, reference = pair
+    reverse, forward = kl_gradient(policy, reference), kl_gradient(policy, reference, "forward")
+    for estimator, placement, expected in (
+        (k1, "loss", 0 * policy),
+        (k2, "loss", reverse),
+        (k3, "loss", forward),
+        (k1, "reward", reverse),
+        (k1, "weighted loss", reverse),
+        (k3, "weighted loss", reverse),
+    ):
+        mean = policy @ penalty_gradients(estimator, placement, policy, reference)
+        np.testing.assert_allclose(mean, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: kl_gradient([0.5, 0.5], [0.5, 0.5], "both"), "direction must be .* 'both'"),
+        (lambda: kl_gradient([1, 0], [0.5, 0.5], "forward"), "the divergence is infinite"),
+        (lambda: kl_gradient([0.5, 0.5], [1, 0]), "the divergence is infinite"),
+        (lambda: penalty_gradients("k3", "loss", [1], [1]), "estimator must be k1, k2 or k3"),
+        (lambda: penalty_gradients(k3, "advantage", [1], [1]), "placement must be .*'advantage'"),
+        (lambda: penalty_gradients(k3, "loss", [0.5, 0.6], [1, 0]), "policy must sum to 1"),
+    ],
+)
+def test_gradients_refuse_what_they_do_not_know(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

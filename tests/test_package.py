@@ -45,12 +45,14 @@ def test_the_subject_modules_are_known():
     assert SUBJECTS == [
         "advantage",
         "conventions",
+        "dataset",
         "exact",
         "groups",
         "identification",
         "kl",
         "loss",
         "step",
+        "train",
     ]
 
 

@@ -1,8 +1,8 @@
 """GRPO on toy data: the functions behind every number of the book.
 
-The modules are named after their subject: `advantage`, `groups`, `kl`, `step`, `loss`, `exact`,
-`conventions` and `identification`. They need numpy only. `grpo.book` serves
-the pages and has to be imported by name.
+The modules are named after their subject: `advantage`, `groups`, `dataset`, `kl`, `loss`, `step`,
+`train`, `exact`, `conventions` and `identification`. They need numpy only. `grpo.book` serves the
+pages and has to be imported by name.
 """
 
 from grpo.advantage import (
@@ -13,7 +13,19 @@ from grpo.advantage import (
     rloo_advantages,
 )
 from grpo.conventions import CONVENTIONS, Convention
-from grpo.exact import expectation_over_counts, expectation_over_outcomes, outcomes
+from grpo.dataset import (
+    beta_degenerate_probability,
+    fit_beta,
+    intraclass_correlation,
+    pass_at_k,
+    success_count_probabilities,
+)
+from grpo.exact import (
+    expectation_over_counts,
+    expectation_over_outcomes,
+    expected_update,
+    outcomes,
+)
 from grpo.groups import (
     all_equal,
     baseline_standard_error,
@@ -35,12 +47,15 @@ from grpo.kl import (
     k2,
     k3,
     kl_divergence,
+    kl_gradient,
     log_ratio,
+    penalty_gradients,
     sample_log_ratio,
     sample_summary,
 )
-from grpo.loss import aggregate_loss
+from grpo.loss import aggregate_loss, clip_binds, clipped_loss
 from grpo.step import advantage_invariants, grpo_step_stats
+from grpo.train import grpo_loss, softmax, train
 
 __version__ = "1.0.0"
 
@@ -56,29 +71,42 @@ __all__ = [
     "baseline_standard_error",
     "baseline_variance",
     "bessel_ratio",
+    "beta_degenerate_probability",
     "centred_rewards",
+    "clip_binds",
+    "clipped_loss",
     "degenerate_probability",
     "exact_summary",
     "expectation_over_counts",
     "expectation_over_outcomes",
+    "expected_update",
+    "fit_beta",
     "full_batch_probability",
     "groups_to_sample",
+    "grpo_loss",
     "grpo_step_stats",
     "identify",
     "informative_groups",
     "informative_per_rollout",
     "informative_probability",
+    "intraclass_correlation",
     "k1",
     "k2",
     "k3",
     "kl_divergence",
+    "kl_gradient",
     "leave_one_out_baseline",
     "log_ratio",
     "nondegenerate_mask",
     "outcomes",
+    "pass_at_k",
+    "penalty_gradients",
     "rloo_advantages",
     "rollouts_per_informative_group",
     "sample_groups",
     "sample_log_ratio",
     "sample_summary",
+    "softmax",
+    "success_count_probabilities",
+    "train",
 ]

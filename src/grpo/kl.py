@@ -265,6 +265,127 @@ def exact_summary(estimator, policy, reference):
     }
 
 
+def kl_gradient(policy, reference, direction="reverse"):
+    r"""Return the gradient of a KL divergence in the logits of the policy.
+
+    Parameters
+    ----------
+    policy : array_like, shape (V,)
+        Probabilities of the V tokens under the policy, the softmax of its logits.
+    reference : array_like, shape (V,)
+        Probabilities of the same tokens under the reference policy.
+    direction : {"reverse", "forward"}, default "reverse"
+        "reverse" is the divergence of the policy from the reference, the one that
+        `kl_divergence(policy, reference)` returns; "forward" that of the reference from the
+        policy.
+
+    Returns
+    -------
+    ndarray of float64, shape (V,)
+        The gradient in nats; it sums to zero.
+
+    Raises
+    ------
+    ValueError
+        As `log_ratio` does; if `direction` is not listed, or for "forward" the policy gives
+        probability 0 to a token that the reference samples.
+
+    Notes
+    -----
+    .. math::
+        \frac{\partial}{\partial \theta_v} \mathbb{D}_{\text{KL}}(\pi_\theta \| \pi_{\text{ref}})
+        = \pi_v \left(-u_v - \mathbb{D}_{\text{KL}}\right), \qquad
+        \frac{\partial}{\partial \theta_v} \mathbb{D}_{\text{KL}}(\pi_{\text{ref}} \| \pi_\theta)
+        = \pi_v - \pi_{\text{ref},v}
+
+    Of the penalty of DeepSeekMath, equation 3 (arXiv:2402.03300), and of its reverse; compare
+    Tang and Munos (arXiv:2506.09477).
+
+    Examples
+    --------
+    >>> from grpo import kl_gradient
+    >>> kl_gradient([0.5, 0.5], [0.25, 0.75]).round(4)
+    array([ 0.2747, -0.2747])
+    >>> kl_gradient([0.5, 0.5], [0.25, 0.75], "forward")
+    array([ 0.25, -0.25])
+    """
+    if direction == "forward":
+        log_ratio(reference, policy)
+        return as_distribution("policy", policy) - as_distribution("reference", reference)
+    if direction != "reverse":
+        raise ValueError(f"direction must be 'reverse' or 'forward', got {direction!r}")
+    u = log_ratio(policy, reference)
+    policy = as_distribution("policy", policy)
+    return policy * (-u - policy @ -u)
+
+
+_SLOPES = {k1: lambda u: -np.ones_like(u), k2: lambda u: u, k3: np.expm1}
+
+
+def penalty_gradients(estimator, placement, policy, reference):
+    r"""Return the gradient that a KL penalty gives for each token that may be sampled.
+
+    Parameters
+    ----------
+    estimator : {k1, k2, k3}
+        The estimator, one of the functions of this package.
+    placement : {"loss", "weighted loss", "reward"}
+        Where the estimate is put: in the loss, differentiated through the log-ratio; in the loss
+        times the ratio of policy to sampling policy, differentiated through both, at a ratio of
+        1; or, with a minus sign, in the reward, so that it multiplies the score.
+    policy : array_like, shape (V,)
+        Probabilities of the V tokens under the policy, which is sampled.
+    reference : array_like, shape (V,)
+        Probabilities of the same tokens under the reference policy.
+
+    Returns
+    -------
+    ndarray of float64, shape (V, V)
+        Row v is the gradient in the V logits, in nats, if token v was sampled. Their mean under
+        the policy is the gradient in expectation.
+
+    Raises
+    ------
+    ValueError
+        As `log_ratio` does; if the estimator or the placement is not listed.
+
+    Notes
+    -----
+    .. math::
+        k'(u_v) (\pi - e_v), \qquad
+        k'(u_v) (\pi - e_v) + k(u_v) (e_v - \pi), \qquad
+        k(u_v) (e_v - \pi)
+
+    with :math:`e_v` the unit vector of the token. The log-ratio u has the gradient
+    :math:`\pi - e_v`, and the score is :math:`e_v - \pi`. Placements as in Tang and Munos
+    (arXiv:2506.09477).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from grpo import k1, penalty_gradients
+    >>> policy, reference = np.array([0.5, 0.5]), np.array([0.25, 0.75])
+    >>> (policy @ penalty_gradients(k1, "loss", policy, reference)).round(4)
+    array([0., 0.])
+    >>> (policy @ penalty_gradients(k1, "reward", policy, reference)).round(4)
+    array([ 0.2747, -0.2747])
+    """
+    if estimator not in _SLOPES:
+        raise ValueError(f"estimator must be k1, k2 or k3 of this package, got {estimator!r}")
+    if placement not in ("loss", "weighted loss", "reward"):
+        raise ValueError(
+            f"placement must be 'loss', 'weighted loss' or 'reward', got {placement!r}"
+        )
+    u = log_ratio(policy, reference)
+    score = np.eye(len(u)) - as_distribution("policy", policy)
+    through_estimate, through_score = -_SLOPES[estimator](u), estimator(u)
+    if placement == "loss":
+        through_score = 0 * u
+    elif placement == "reward":
+        through_estimate = 0 * u
+    return (through_estimate + through_score)[:, None] * score
+
+
 def sample_log_ratio(policy, reference, n, *, rng):
     r"""Draw tokens from the policy and return their log-ratios.
 

@@ -7,6 +7,105 @@ from grpo._validate import as_finite, as_number, as_tolerance
 BY = ("tokens", "sequences", "constant", "sum")
 
 
+def clipped_loss(ratio, advantages, low=0.2, high=0.2):
+    r"""Return the clipped policy loss of each token.
+
+    Parameters
+    ----------
+    ratio : array_like
+        Probability of the token under the policy over that under the sampling policy, >= 0.
+    advantages : array_like
+        Advantages; broadcasts against `ratio`.
+    low, high : float, default 0.2
+        The ratio is clipped to [1 - low, 1 + high].
+
+    Returns
+    -------
+    ndarray
+        One loss a token, in units of the advantages.
+
+    Raises
+    ------
+    ValueError
+        If a ratio is negative, NaN or infinite, an advantage is NaN or infinite, the shapes do
+        not fit, or a bound is negative.
+
+    Notes
+    -----
+    .. math::
+        -\min\left(\rho \hat A,\ \operatorname{clip}(\rho, 1 - \epsilon_l, 1 + \epsilon_h)
+        \hat A\right)
+
+    The objective of DeepSeekMath, equation 3 (arXiv:2402.03300), with a minus sign; separate
+    bounds as in DAPO, section 3.1 (arXiv:2503.14476).
+
+    Examples
+    --------
+    >>> from grpo import clipped_loss
+    >>> clipped_loss([0.5, 1.0, 1.5], 1.0)
+    array([-0.5, -1. , -1.2])
+    >>> clipped_loss([0.5, 1.0, 1.5], -1.0)
+    array([0.8, 1. , 1.5])
+    """
+    ratio, advantages, low, high = _clip_arguments(ratio, advantages, low, high)
+    return -np.minimum(ratio * advantages, np.clip(ratio, 1 - low, 1 + high) * advantages)
+
+
+def clip_binds(ratio, advantages, low=0.2, high=0.2):
+    r"""Return for which tokens the clip takes the gradient away.
+
+    Parameters
+    ----------
+    ratio : array_like
+        Probability of the token under the policy over that under the sampling policy, >= 0.
+    advantages : array_like
+        Advantages; broadcasts against `ratio`.
+    low, high : float, default 0.2
+        The ratio is clipped to [1 - low, 1 + high].
+
+    Returns
+    -------
+    ndarray of bool
+        True where the ratio is outside and the advantage would push it further.
+
+    Raises
+    ------
+    ValueError
+        As `clipped_loss` does.
+
+    Notes
+    -----
+    .. math::
+        (\hat A > 0 \wedge \rho > 1 + \epsilon_h) \vee (\hat A < 0 \wedge \rho < 1 - \epsilon_l)
+
+    On the other side of the interval the minimum in DeepSeekMath, equation 3 (arXiv:2402.03300),
+    takes the branch that is not clipped. The share of these tokens is the clip fraction.
+
+    Examples
+    --------
+    >>> from grpo import clip_binds
+    >>> clip_binds([0.5, 1.0, 1.5], 1.0)
+    array([False, False,  True])
+    >>> clip_binds([0.5, 1.0, 1.5], -1.0)
+    array([ True, False, False])
+    """
+    ratio, advantages, low, high = _clip_arguments(ratio, advantages, low, high)
+    return ((advantages > 0) & (ratio > 1 + high)) | ((advantages < 0) & (ratio < 1 - low))
+
+
+def _clip_arguments(ratio, advantages, low, high):
+    ratio, advantages = as_finite("ratio", ratio), as_finite("advantages", advantages)
+    if (ratio < 0).any():
+        raise ValueError(f"ratio must be >= 0, got {ratio[ratio < 0].flat[0]}")
+    try:
+        np.broadcast_shapes(ratio.shape, advantages.shape)
+    except ValueError:
+        raise ValueError(
+            f"ratio and advantages must fit, got shapes {ratio.shape} and {advantages.shape}"
+        ) from None
+    return ratio, advantages, as_tolerance("low", low), as_tolerance("high", high)
+
+
 def aggregate_loss(losses, mask, by, longest=None, denominator=None):
     r"""Return the loss of a batch from the losses of its tokens.
 
