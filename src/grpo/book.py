@@ -3,6 +3,7 @@
 import ast
 import inspect
 import io
+import os
 import re
 import textwrap
 
@@ -11,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import SVG, Markdown
 from tabulate import tabulate
+from tqdm import tqdm
 
 _NUMBER = re.compile(r"[+-]?[\d.,/]+(e[+-]?\d+)?[%×]?")
 
@@ -64,6 +66,11 @@ def _alignment(rows):
         "right" if all(_NUMBER.fullmatch(str(cell)) or cell == "" for cell in column) else "left"
         for column in zip(*rows, strict=True)
     ]
+
+
+def progress(steps):
+    """Return the steps under a progress bar in JupyterLab, as they are where outputs are stored."""
+    return tqdm(steps, leave=False) if "JPY_SESSION_NAME" in os.environ else steps
 
 
 def source(function):
