@@ -53,6 +53,27 @@ def test_next_leads_through_the_whole_book_and_previous_back(page, address):
             page.wait_for_url(f"**/{name}.html")
 
 
+@pytest.mark.parametrize("words", ["NaN advantages", "clip fraction", "negative KL", "overlong"])
+def test_search_for_a_symptom_finds_the_questions(page, address, words):
+    page.goto(f"{address}search.html?q={words}")
+    page.wait_for_selector("#search-results li a[href*='15_questions']")
+
+
+def test_symptoms_in_the_index_lead_to_their_question(page, address):
+    visit(page, address, "15_questions")
+    links = page.locator("#index td a")
+    assert links.count() > 30
+    for i in range(0, links.count(), 4):
+        links.nth(i).click()
+        anchor = page.url.partition("#")[2]
+        heading = page.locator(f"[id='{anchor}'] h2")
+        page.wait_for_function(
+            "id => Math.abs(document.getElementById(id).getBoundingClientRect().top) < 300",
+            arg=anchor,
+        )
+        assert heading.inner_text().rstrip("#").endswith(links.nth(i).inner_text())
+
+
 def test_search_finds_rloo(page, address):
     page.goto(f"{address}search.html?q=RLOO")
     page.click("#search-results li a >> nth=0")

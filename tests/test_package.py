@@ -51,6 +51,8 @@ def test_the_subject_modules_are_known():
         "identification",
         "kl",
         "loss",
+        "precision",
+        "rewards",
         "step",
         "train",
     ]

@@ -34,7 +34,9 @@ def test_manifest_lists_files_with_their_sizes(assets):
     for file in manifest["files"]:
         assert (assets / file["path"]).stat().st_size == file["bytes"]
     assert sum(file["bytes"] for file in manifest["files"]) < 30e6
-    assert sum(file["path"].endswith(".whl") for file in manifest["files"]) == 13 + 3  # the book, tabulate, tqdm
+    assert (
+        sum(file["path"].endswith(".whl") for file in manifest["files"]) == 13 + 3
+    )  # the book, tabulate, tqdm
 
 
 def test_a_second_call_makes_nothing(assets, monkeypatch):

@@ -1,14 +1,16 @@
 """GRPO on toy data: the functions behind every number of the book.
 
-The modules are named after their subject: `advantage`, `groups`, `dataset`, `kl`, `loss`, `step`,
-`train`, `exact`, `conventions` and `identification`. They need numpy only. `grpo.book` serves the
-pages and has to be imported by name.
+The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
+`loss`, `step`, `train`, `exact`, `precision`, `conventions` and `identification`. They need numpy
+only. `grpo.book` serves the pages and has to be imported by name.
 """
 
 from grpo.advantage import (
     advantages,
     bessel_ratio,
+    by_group,
     centred_rewards,
+    decoupled_advantages,
     leave_one_out_baseline,
     rloo_advantages,
 )
@@ -53,8 +55,10 @@ from grpo.kl import (
     sample_log_ratio,
     sample_summary,
 )
-from grpo.loss import aggregate_loss, clip_binds, clipped_loss
-from grpo.step import advantage_invariants, grpo_step_stats
+from grpo.loss import aggregate_loss, clip_binds, clipped_loss, rejection_mask
+from grpo.precision import round_to_bfloat16
+from grpo.rewards import overlong_penalty
+from grpo.step import advantage_invariants, grpo_step_stats, reward_spread
 from grpo.train import grpo_loss, softmax, train
 
 __version__ = "1.0.0"
@@ -72,9 +76,11 @@ __all__ = [
     "baseline_variance",
     "bessel_ratio",
     "beta_degenerate_probability",
+    "by_group",
     "centred_rewards",
     "clip_binds",
     "clipped_loss",
+    "decoupled_advantages",
     "degenerate_probability",
     "exact_summary",
     "expectation_over_counts",
@@ -99,10 +105,14 @@ __all__ = [
     "log_ratio",
     "nondegenerate_mask",
     "outcomes",
+    "overlong_penalty",
     "pass_at_k",
     "penalty_gradients",
+    "rejection_mask",
+    "reward_spread",
     "rloo_advantages",
     "rollouts_per_informative_group",
+    "round_to_bfloat16",
     "sample_groups",
     "sample_log_ratio",
     "sample_summary",

@@ -4,6 +4,7 @@ import numpy as np
 
 from grpo._validate import (
     as_count,
+    as_finite,
     as_group_size,
     as_rewards,
     as_tolerance,
@@ -171,6 +172,124 @@ def rloo_advantages(rewards):
     """
     rewards = as_rewards(rewards, smallest_group=2)
     return rewards - leave_one_out_baseline(rewards)
+
+
+def by_group(advantage, rewards, group_ids):
+    r"""Return the advantages of rewards whose groups are told by ids.
+
+    Parameters
+    ----------
+    advantage : callable
+        Takes the rewards of one group, of shape (G,), and returns its advantages: `advantages`,
+        `rloo_advantages`, a `Convention` or any other.
+    rewards : array_like, shape (n,)
+        Rewards in any order; NaN where `advantage` allows it.
+    group_ids : array_like, shape (n,)
+        The group of each reward: whole numbers or strings. Groups may differ in size.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        The advantages, in the order of the rewards.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, there is no reward, an id is not a whole number or a string, or
+        `advantage` refuses a group.
+
+    Notes
+    -----
+    .. math:: \hat A_i = f(r_j : g_j = g_i)_i
+
+    Which rollouts form a group cannot be told from the numbers: a batch of prompts in turn and a
+    batch of copies in turn look alike. The group is that of DeepSeekMath, section 4.1.2
+    (arXiv:2402.03300).
+
+    Examples
+    --------
+    >>> from grpo import by_group, centred_rewards
+    >>> by_group(centred_rewards, [1, 0, 0, 2, 0], ["a", "b", "a", "b", "b"]).round(4)
+    array([ 0.5   , -0.6667, -0.5   ,  1.3333, -0.6667])
+    """
+    rewards, ids = as_rewards(rewards), np.asarray(group_ids)
+    if rewards.ndim != 1 or ids.shape != rewards.shape:
+        raise ValueError(
+            f"rewards and group_ids must have one shape (n,), got {rewards.shape} and {ids.shape}"
+        )
+    if ids.dtype.kind not in "iuUS":
+        raise ValueError(f"group_ids must be whole numbers or strings, got {group_ids!r}")
+    found = np.empty(rewards.shape)
+    for group in np.unique(ids):
+        found[ids == group] = advantage(rewards[ids == group])
+    return found
+
+
+def decoupled_advantages(rewards, weights, correction=0, eps=1e-8, over_batch=True):
+    r"""Return advantages from several rewards, each normalised by itself before they are added.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (groups, G, m)
+        The m rewards of each rollout.
+    weights : array_like, shape (m,)
+        Their weights.
+    correction : int, default 0
+        As in `advantages`.
+    eps : float, default 1e-8
+        Added to each standard deviation, without unit after the first division.
+    over_batch : bool, default True
+        Whether the sum is normalised once more, over the whole batch.
+
+    Returns
+    -------
+    ndarray of float64, shape (groups, G)
+        The advantages, without unit. A reward without spread in its group contributes 0.
+
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit, a number is NaN or infinite, or `correction` or `eps` is out of
+        range.
+
+    Notes
+    -----
+    .. math::
+        S_i = \sum_m w_m \frac{r_{im} - \bar r_m}{\operatorname{std}(r_m) + \epsilon}, \qquad
+        \hat A_i = \frac{S_i - \bar S}{\operatorname{std}(S) + \epsilon}
+
+    The decoupled normalisation of GDPO (arXiv:2601.05242); the mean and the standard deviation of
+    the second step are those of the batch.
+
+    Examples
+    --------
+    >>> from grpo import decoupled_advantages
+    >>> rewards = [[[0, 0], [1, 0]], [[0, 0], [1, 1]]]
+    >>> decoupled_advantages(rewards, [1, 1], over_batch=False).round(3)
+    array([[-1.,  1.],
+           [-2.,  2.]])
+    """
+    rewards = as_finite("rewards", rewards).astype(float)
+    weights = as_finite("weights", weights)
+    if rewards.ndim != 3 or 0 in rewards.shape or weights.shape != rewards.shape[2:]:
+        raise ValueError(
+            f"rewards must have shape (groups, G, m) and weights (m,), "
+            f"got {rewards.shape} and {weights.shape}"
+        )
+    total = _normalised(np.moveaxis(rewards, 2, 0), correction, eps)
+    total = np.tensordot(weights, total, axes=1)
+    return (
+        _normalised(total.reshape(1, -1), correction, eps).reshape(total.shape)
+        if over_batch
+        else total
+    )
+
+
+def _normalised(values, correction, eps):
+    """Return `advantages`, 0 for a run of the last axis without spread whatever eps is."""
+    spread = np.ptp(values, axis=-1, keepdims=True) > 0
+    varied = np.where(spread, values, np.arange(values.shape[-1]))
+    return np.where(spread, advantages(varied, correction, eps), 0.0)
 
 
 def bessel_ratio(G):

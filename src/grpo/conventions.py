@@ -27,7 +27,8 @@ class Convention:
     correction : int, default 0
         What is subtracted from the number of rewards under the sum of squares.
     eps : float, default 0.0
-        Added to the standard deviation, in units of reward.
+        Added to the standard deviation, in units of reward; with `eps_inside` to the variance,
+        in those units squared.
     spread : {"two passes", "one pass", "after centring"}, default "two passes"
         How the sum of squares is formed: around the mean; as the mean of squares minus the
         square of the mean; or in two passes once the mean has been subtracted. They differ in
@@ -43,6 +44,8 @@ class Convention:
         advantage 0 for that rollout while the others form the group.
     dtype : str, optional
         In what the stack computes; by default in the dtype of the rewards.
+    eps_inside : bool, default False
+        Whether eps stands inside the square root.
 
     Raises
     ------
@@ -75,6 +78,7 @@ class Convention:
     divide_zero_std: bool = True
     missing: str = "refuse"
     dtype: str | None = None
+    eps_inside: bool = False
 
     def __post_init__(self):
         """Refuse a value that is not listed."""
@@ -85,6 +89,7 @@ class Convention:
             ("single", SINGLE),
             ("missing", MISSING),
             ("dtype", ("float32", "float64", None)),
+            ("eps_inside", (False, True)),
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
@@ -141,6 +146,8 @@ class Convention:
 
     def _scaled(self, centred, std):
         eps = centred.dtype.type(self.eps)
+        if self.eps_inside:
+            std, eps = np.sqrt(std**2 + eps), centred.dtype.type(0)
         if self.divide_zero_std:
             if eps == 0 and (std == 0).any():
                 raise ValueError(f"eps = {self.eps}, and the rewards of a group have no spread")

@@ -93,6 +93,47 @@ def clip_binds(ratio, advantages, low=0.2, high=0.2):
     return ((advantages > 0) & (ratio > 1 + high)) | ((advantages < 0) & (ratio < 1 - low))
 
 
+def rejection_mask(log_ratios, low, high):
+    r"""Return which tokens are kept by their ratio of policy to sampling policy.
+
+    Parameters
+    ----------
+    log_ratios : array_like
+        Logarithms of the ratios, in nats.
+    low, high : float
+        Smallest and largest ratio that is kept, 0 < low <= high.
+
+    Returns
+    -------
+    ndarray of bool
+        True where the ratio is in [low, high].
+
+    Raises
+    ------
+    ValueError
+        If a log-ratio is NaN or infinite, or the bounds are not 0 < low <= high.
+
+    Notes
+    -----
+    .. math:: \log \epsilon_l \le \log \rho \le \log \epsilon_h
+
+    Compared as logarithms, so that no ratio overflows. A rejected token must leave the
+    denominator too: hand the mask to `aggregate_loss`. The ratio is that of DeepSeekMath,
+    equation 3 (arXiv:2402.03300).
+
+    Examples
+    --------
+    >>> from grpo import rejection_mask
+    >>> rejection_mask([0.1, -1.5, 0.8, -10.0, 0.3], low=0.5, high=2.0)
+    array([ True, False, False, False,  True])
+    """
+    log_ratios = as_finite("log_ratios", log_ratios)
+    low, high = as_number("low", low), as_number("high", high)
+    if not 0 < low <= high:
+        raise ValueError(f"low and high must be 0 < low <= high, got {low} and {high}")
+    return (log_ratios >= np.log(low)) & (log_ratios <= np.log(high))
+
+
 def _clip_arguments(ratio, advantages, low, high):
     ratio, advantages = as_finite("ratio", ratio), as_finite("advantages", advantages)
     if (ratio < 0).any():

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from grpo._validate import as_count, as_finite, as_rewards
+from grpo._validate import as_count, as_finite, as_rewards, group_mean, group_std
 from grpo.advantage import advantages
-from grpo.groups import nondegenerate_mask, sample_groups
+from grpo.groups import all_equal, nondegenerate_mask, sample_groups
 
 
 def advantage_invariants(rewards, computed):
@@ -65,6 +65,57 @@ def advantage_invariants(rewards, computed):
         "group_mean_max": float(np.abs(computed.mean(axis=1)).max()),
         "group_std_min": float(group_std.min()),
         "group_std_max": float(group_std.max()),
+    }
+
+
+def reward_spread(rewards, correction=0):
+    r"""Return the two standard deviations of rewards that logs confuse, and the silent share.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (n, G)
+        Rewards; each row is one group.
+    correction : int, default 0
+        As in `advantages`.
+
+    Returns
+    -------
+    dict of str to float
+        `group_std_mean`, the mean over groups of the standard deviation within; `batch_std`, the
+        standard deviation of all rewards; both in units of reward. `groups/degenerate`, the
+        share of groups with equal rewards.
+
+    Raises
+    ------
+    ValueError
+        If the shape is not (n, G) with n >= 1, a reward is NaN or infinite, or `correction` is
+        not a whole number in [0, G).
+
+    Notes
+    -----
+    .. math::
+        \frac{1}{n} \sum_g \operatorname{std}_i r_{gi}
+        \quad\text{and}\quad \operatorname{std}_{gi} r_{gi}
+
+    Only the first says whether there is a learning signal in the sense of DeepSeekMath, section
+    4.1.2 (arXiv:2402.03300): the second is large where each group agrees with itself.
+
+    Examples
+    --------
+    >>> from grpo import reward_spread
+    >>> reward_spread([[0, 0, 0, 0], [1, 1, 1, 1]])
+    {'group_std_mean': 0.0, 'batch_std': 0.5, 'groups/degenerate': 1.0}
+    """
+    rewards = as_rewards(as_finite("rewards", rewards))
+    correction = as_count("correction", correction, smallest=0)
+    if rewards.ndim != 2 or not len(rewards):
+        raise ValueError(f"rewards must have shape (n, G), got {rewards.shape}")
+    if correction >= rewards.shape[1]:
+        raise ValueError(f"correction must be < G = {rewards.shape[1]}, got {correction}")
+    return {
+        "group_std_mean": float(group_std(rewards, group_mean(rewards), correction).mean()),
+        "batch_std": float(rewards.std(ddof=correction)),
+        "groups/degenerate": float(all_equal(rewards).mean()),
     }
 
 
