@@ -83,7 +83,7 @@ def test_the_loss_is_linear(seed, by):
         ((LOSSES, MASK, "constant"), "longest belongs to .* got None for 'constant'"),
         ((LOSSES, MASK, "tokens", 10), "longest belongs to .* got 10 for 'tokens'"),
         ((LOSSES, MASK, "constant", 0), "longest must be > 0, got 0"),
-        ((LOSSES, MASK, "constant", -1), "longest must be >= 0, got -1"),
+        ((LOSSES, MASK, "constant", -1), "longest must be > 0, got -1"),
         ((LOSSES, MASK, "tokens", None, 0), "denominator must be > 0, got 0"),
         ((LOSSES, MASK, "tokens", None, np.nan), "denominator is nan"),
         ((LOSSES, MASK, "sum", None, 3), "a sum has no denominator, got 3"),

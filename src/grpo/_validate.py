@@ -127,6 +127,14 @@ def as_tolerance(name, value):
     return number
 
 
+def as_positive(name, value):
+    """Return `value` as a float; refuse what is not a number > 0."""
+    number = as_number(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be > 0, got {value}")
+    return number
+
+
 def as_count(name, value, smallest=1):
     """Return `value` as an int; refuse fractions and values below `smallest`."""
     try:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grpo._validate import as_count, as_finite, as_number
+from grpo._validate import as_count, as_finite, as_positive
 
 
 def success_count_probabilities(a, b, G):
@@ -40,7 +40,7 @@ def success_count_probabilities(a, b, G):
     >>> success_count_probabilities(1, 1, G=4)
     array([0.2, 0.2, 0.2, 0.2, 0.2])
     """
-    return np.exp(_log_probabilities(_positive("a", a), _positive("b", b), as_count("G", G)))
+    return np.exp(_log_probabilities(as_positive("a", a), as_positive("b", b), as_count("G", G)))
 
 
 def _log_probabilities(a, b, G):
@@ -123,7 +123,7 @@ def intraclass_correlation(a, b):
     >>> round(intraclass_correlation(1, 1), 4)
     0.3333
     """
-    return 1 / (_positive("a", a) + _positive("b", b) + 1)
+    return 1 / (as_positive("a", a) + as_positive("b", b) + 1)
 
 
 def fit_beta(counts, G):
@@ -238,10 +238,3 @@ def pass_at_k(n, right, k):
     # C(n-c, k) / C(n, k) is the product of (n - c - i) / (n - i) over i < k
     i = np.arange(k)
     return 1 - np.prod(np.maximum(n - right[..., None] - i, 0) / (n - i), axis=-1)[()]
-
-
-def _positive(name, value):
-    number = as_number(name, value)
-    if number <= 0:
-        raise ValueError(f"{name} must be > 0, got {value}")
-    return number

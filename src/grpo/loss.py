@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grpo._validate import as_finite, as_number, as_tolerance
+from grpo._validate import as_finite, as_number, as_positive, as_tolerance
 
 BY = ("tokens", "sequences", "constant", "sum")
 
@@ -218,15 +218,9 @@ def aggregate_loss(losses, mask, by, longest=None, denominator=None):
         return float(losses.sum())
     if denominator is None:
         denominator = tokens.sum() if by == "tokens" else np.count_nonzero(tokens)
-    denominator = _positive("denominator", denominator)
+    denominator = as_positive("denominator", denominator)
     if by == "sequences":
         return float((losses.sum(axis=1) / np.maximum(tokens, 1)).sum() / denominator)
     if by == "constant":
-        denominator *= _positive("longest", longest)
+        denominator *= as_positive("longest", longest)
     return float(losses.sum() / denominator)
-
-
-def _positive(name, value):
-    if as_tolerance(name, as_number(name, value)) == 0:
-        raise ValueError(f"{name} must be > 0, got {value}")
-    return float(value)
