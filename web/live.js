@@ -56,8 +56,14 @@
     waiting = [cells[0]]; // the imports, which most cells need
   }
 
-  function restart(message) {
+  // A message that is already on its way, such as another file's progress, must not be shown.
+  function endWorker() {
+    worker.onmessage = null;
     worker.terminate();
+  }
+
+  function restart(message) {
+    endWorker();
     for (const cell of waiting) cell.root.classList.remove("live-busy");
     startWorker();
     say(message);
@@ -72,6 +78,7 @@
       runNext();
     },
     failed({ message }) {
+      endWorker();
       say(`Python could not be started: ${message}. Restart tries again; the stored outputs are complete.`);
     },
     output: ({ output }) => waiting[0].add(output),
