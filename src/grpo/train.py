@@ -176,7 +176,7 @@ def train(
         The trained policy.
     log : dict of str to ndarray
         One entry a batch: `rollouts` spent so far; `accuracy`, the exact mean success
-        probability over all prompts before the update; `groups/degenerate`, the share of sampled
+        probability over all prompts after the update; `groups/degenerate`, the share of sampled
         groups that were silent; `live_groups`, the number of live groups seen so far;
         `effective_prompts`, the live groups in the batch; `group_mean_max`, the largest absolute
         mean of the advantages of a group; `k3` per answer in nats, and `clip_fraction`, both in
@@ -199,8 +199,8 @@ def train(
     >>> import numpy as np
     >>> from grpo import train
     >>> logits, log = train(np.zeros((4, 3)), budget=2000, rng=np.random.default_rng(0))
-    >>> print(f"{log['accuracy'][0]:.3f}, {log['accuracy'][-1]:.3f} after {len(log['k3'])} batches")
-    0.333, 0.995 after 16 batches
+    >>> print(f"{log['accuracy'][-1]:.3f} after {len(log['k3'])} batches")
+    0.996 after 16 batches
     """
     initial = as_finite("initial", initial).astype(float)
     if initial.ndim != 2 or not initial.size:
@@ -223,7 +223,6 @@ def train(
         seen_live += int(live.sum())
         row = {
             "rollouts": spent,
-            "accuracy": policy[:, 0].mean(),
             "groups/degenerate": silent / sampled,
             "live_groups": seen_live,
             "effective_prompts": int(live.sum()),
@@ -238,7 +237,7 @@ def train(
             )
             np.subtract.at(logits, chosen, rate * len(chosen) * gradient)
             row |= logged
-        rows.append(row)
+        rows.append(row | {"accuracy": softmax(logits)[:, 0].mean()})
     return logits, {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
