@@ -11,15 +11,15 @@ equation    `Eq. 4` after a citation: listed below, with what the equation is
 name        `k3`, `float32`: a word of the notebook's code or outputs, or listed below
 parameter   `G = 4`, `eps=1e-8`, also in mathematics and in code: a line of code or output nearby,
             or a column of an output table nearby, that has this name has this value
-result      everything else: stands, to the character, in an output of the same notebook; if it
-            has fewer than three significant digits, in an output nearby. A plus sign may be left
-            out, and both sides of 182/512 may stand alone.
+result      everything else: stands, to the character, in an output nearby. A plus sign may be
+            left out, and both sides of 182/512 may stand alone.
 
 Nearby are the two code cells before and the two after, and for a caption its own cell. Where a
-sentence has several numbers, a parameter or a short result also has to share a line of output
-nearby with another result of the sentence, the one that stands on the fewest lines: it is p = 0.9,
-not p = 0.7, that stands beside 65.6%. A row of a table counts as one line with the table's caption
-and headings. In a sentence of parameters alone, lines of code count too.
+sentence has several numbers, a parameter or a result of one or two significant digits also has to
+share a line of output nearby with another result of the sentence, the one that stands on the
+fewest lines: it is p = 0.9, not p = 0.7, that stands beside 65.6%. A row of a table counts as one
+line with the table's caption and headings. In a sentence of parameters alone, lines of code count
+too.
 
 Not looked at: whole numbers inside mathematics and code (the 2 of $2^G$ is part of the formula),
 the targets of links and citations, which the build of the pages checks.
@@ -44,7 +44,7 @@ EXCEPTIONS = tomllib.loads(
     Path(__file__).with_name("prose_exceptions.toml").read_text(encoding="utf-8")
 )["exception"]
 
-VALUE = r"[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:[eE][+-]?\d+)?"
+VALUE = r"[+-]?(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 NUMBER = re.compile(rf"(?<![\w.])(?<!\d[,/])(?:{VALUE})(?:/\d+)?[%×]?(?![\w])")
 PAIR = re.compile(rf"(?<![A-Za-z])(?P<name>[A-Za-z_]+)\$?\s*=\s*\$?(?P<value>{VALUE})(?![\w%×/])")
 NAME = re.compile(r"(?<![\w\\])(?P<value>[A-Za-z]+\d+[A-Za-z]?)(?!\w)")
@@ -195,9 +195,9 @@ class Page:
             return number.text in NAMES or number.text in self.everywhere.words
         if number.kind in ("exercise", "list item"):
             return True
-        if number.kind == "result" and significant_digits(number.text) >= 3:
-            return number.text in self.everywhere.results
         nearby = self.nearby[place]
+        if number.kind == "result" and significant_digits(number.text) >= 3:
+            return number.text in nearby.results
         known = nearby.results
         if number.kind == "parameter":
             known = nearby.values.get(GREEK.get(number.owner, number.owner), ())

@@ -1,8 +1,8 @@
 """Every figure is fresh: drawn again, it has the same elements in the same places.
 
 nbval does not compare pictures (see `nbval_sanitize.cfg`); this takes its place. Coordinates may
-move by half a pixel. Everything else, such as colours, widths and the glyphs of the
-labels, is compared to the character. Identifiers are made from coordinates, so they are numbered
+move by half a pixel. Everything else, such as colours, widths, scales, angles and the glyphs of
+the labels, is compared to the character. Identifiers are made from coordinates, so they are numbered
 in order of appearance first.
 """
 
@@ -14,6 +14,7 @@ import refresh
 from book_pages import captions, code_cells, output_texts, read_all, svg_outputs
 
 HALF_A_PIXEL = 0.5
+FACTORS = re.compile(r"(?:scale|rotate|matrix)\([^)]*\)")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 COORDINATES = {"d", "x", "y", "width", "height", "viewBox", "transform", "points"}
 IDENTIFIER = re.compile(r"\b[a-z][0-9a-f]{10}\b")
@@ -51,6 +52,7 @@ def differences(stored, fresh):
             same = (
                 key in COORDINATES
                 and NUMBER.sub("#", old[key]) == NUMBER.sub("#", new[key])
+                and FACTORS.findall(old[key]) == FACTORS.findall(new[key])
                 and max(moved, default=0) <= HALF_A_PIXEL
             )
             if not same and old[key] != new[key]:

@@ -9,11 +9,19 @@ PAGES = {name: Page(name, notebook) for name, notebook in read_all().items()}
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_number_in_the_prose_is_supported(name):
-    wrong = PAGES[name].unsupported()
-    assert not wrong, "\n".join(
-        f"{name}, cell {place}: {number.text} ({number.kind} {number.owner})"
-        for place, number in wrong
+    page = PAGES[name]
+    wrong = [
+        f"{place}: {number.text} in '...{passage(page.prose[place], number)}...'"
+        for place, number in page.unsupported()
+    ]
+    assert not wrong, (
+        f"{name}: no output of the two cells before and after supports these numbers, or not on one "
+        "line with the others of their sentence (the rules: tests/prose.py):\n" + "\n".join(wrong)
     )
+
+
+def passage(text, number):
+    return " ".join(text[max(0, number.start - 40) : number.start + 40].split())
 
 
 def test_changed_last_digits_are_noticed():

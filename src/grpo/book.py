@@ -20,6 +20,7 @@ _NUMBER = re.compile(r"[+-]?[\d.,/]+(e[+-]?\d+)?[%×]?")
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 
 STYLE = {
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.prop_cycle": mpl.cycler(
         color=[BLUE, VERMILLION, GREEN, PURPLE, ORANGE],

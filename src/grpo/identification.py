@@ -72,7 +72,7 @@ class Candidate:
         low, high = self.eps_range or (self.eps, self.eps)
         if high - low <= 0.2 * high:
             return f"{self.eps:.1e}"
-        return f"between {low:.0e} and {high:.0e}" if low else f"of at most {high:.0e}"
+        return f"between {low:.1e} and {high:.1e}" if low else f"of at most {high:.0e}"
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,9 @@ class _Evidence:
         if convention.scale:
             self.s = self.s * convention.standard_deviation(rewards, np.full(rewards.shape, True))
         largest = np.abs(rewards).max()
-        self.n_error = 16 * unit * largest
+        # Whole numbers, halves, ... sixteenths have exact sums; means of others lose digits.
+        exact = largest <= 2**8 and (rewards * 16 == np.round(rewards * 16)).all()
+        self.n_error = (2 if exact else 16) * unit * largest
         self.told = np.abs(self.n) > 4 * self.n_error
         self.spread = self.s > 1e-12 * largest
         # A mean of squares minus a squared mean loses the digits of a small spread.
@@ -367,6 +369,8 @@ def _advice(candidates, rewards):
     if differ("baseline", "scale", "correction", "factor"):
         if rewards.shape[1] == 2:
             yield "Try groups of four or more: in groups of two many conventions agree."
+        elif all(one.scale == "batch std" for one in candidates):
+            yield "Try a batch of another size or spread: in one, a correction can pass for an eps."
         elif candidates[0].factor != 1:
             yield "Try two group sizes: a factor can stand for a correction or a leave-one-out."
         else:
