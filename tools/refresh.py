@@ -29,6 +29,7 @@ def run(path):
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
         record_timing=False,
+        extra_arguments=["--log-level=ERROR"],  # no notice about the transport
         coalesce_streams=True,
         resources={"metadata": {"path": CHAPTERS}},
     )
