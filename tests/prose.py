@@ -7,6 +7,7 @@ heading     `## 3.1 The ...`: the chapter's own number, counting up
 exercise    `**2.**` at the start of a line: counting up within the notebook
 list item   `2. ` at the start of a line: counting up within the list
 reference   `[chapter 3](...)`, `[section 3.1](...)`: the number of the page or heading linked to
+report      `[trl #2703](...)`: the number that the address of the report ends with
 equation    `Eq. 4` after a citation: listed below, with what the equation is
 name        `k3`, `float32`: a word of the notebook's code or outputs, or listed below
 parameter   `G = 4`, `eps=1e-8`, also in mathematics and in code: a line of code or output nearby,
@@ -39,7 +40,7 @@ from book_pages import captions, code_cells, markdown_cells, output_texts
 EQUATIONS = {
     ("shao2024deepseekmath", "4"): "the estimator of the KL divergence",
 }
-NAMES = {"GSM8K": "the data set of grade-school problems"}
+NAMES = {"GSM8K": "the data set of grade-school problems", "r1": "the end of open-r1, a repository"}
 EXCEPTIONS = tomllib.loads(
     Path(__file__).with_name("prose_exceptions.toml").read_text(encoding="utf-8")
 )["exception"]
@@ -55,6 +56,7 @@ REFERENCE = re.compile(
     r"\[(?:[Cc]hapter|[Ss]ection) (?P<value>\d+(?:\.\d+)?)\]"
     r"\((?P<target>\d\d)_\w+\.ipynb(?:#(?P<anchor>\d*))?"
 )
+REPORT = re.compile(r"\[[\w.-]+ #(?P<value>\d+)\]\(https://github\.com/[\w./-]+/(?P<target>\d+)\)")
 EQUATION = re.compile(r"\{cite:p\}`(?P<work>\w+)`,? Eq\. (?P<value>\d+)")
 IGNORED = re.compile(r"\]\([^)]*\)|\{cite:p\}`[^`]*`|^:::.*$|^```.*$", re.M)
 FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`|^```.*?^```", re.M | re.S)
@@ -89,6 +91,7 @@ def numbers(text):
     take(LIST_ITEM, "list item")
     take(EQUATION, "equation", owner=lambda match: match["work"])
     take(REFERENCE, "reference", owner=lambda match: match["anchor"] or str(int(match["target"])))
+    take(REPORT, "report", owner=lambda match: match["target"])
     for match in list(IGNORED.finditer(text)):
         text = blank(text, *match.span())
     take(NAME, "name")
@@ -187,6 +190,8 @@ class Page:
         """Return whether the notebook bears out a number (for counters see `out_of_order`)."""
         if number.kind == "reference":
             return number.text.replace(".", "") == number.owner
+        if number.kind == "report":
+            return number.text == number.owner
         if number.kind == "equation":
             return (number.owner, number.text) in EQUATIONS
         if number.kind == "heading":

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from book_pages import read_all
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import distribution_pairs, rewards, seeds
@@ -65,9 +67,29 @@ def close(found, name, key):
     np.testing.assert_allclose(found, expected, rtol=0, atol=max(report["tolerance"], 1e-15))
 
 
-def test_every_numeric_report_has_its_test():
-    tested = {name.split("_")[1].upper() for name in globals() if name.startswith("test_n")}
-    assert tested == set(NUMERIC)
+def test_every_numeric_report_has_a_test_that_reads_all_its_values(monkeypatch):
+    class Recorded(dict):
+        def __getitem__(self, key):
+            read.add((name, key))
+            return super().__getitem__(key)
+
+    tests = {
+        name.split("_")[1].upper(): function
+        for name, function in globals().items()
+        if name.startswith("test_n")
+    }
+    assert set(tests) == set(NUMERIC)
+    read = set()
+    for name, function in tests.items():
+        monkeypatch.setitem(NUMERIC[name], "expected", Recorded(NUMERIC[name]["expected"]))
+        function()
+    values = {
+        (name, key)
+        for name, report in NUMERIC.items()
+        for key, value in report["expected"].items()
+        if not isinstance(value, str)
+    }
+    assert not values - read
 
 
 def test_n01_four_definitions_of_one_group():
@@ -122,7 +144,9 @@ def test_rule_groups_by_id_do_not_depend_on_order_or_on_other_groups(seed, n):
 def test_n06_the_spread_of_equal_rewards_is_zero():
     given_case, expected = case("N06")
     for group in given_case["rewards"]:
-        assert reward_spread([group])["group_std_mean"] == expected["std"]
+        std = reward_spread([group])["group_std_mean"]
+        assert (std, std**2) == (expected["std"], expected["variance"])
+        assert np.isrealobj(std) == expected["std_is_real"]
         assert all_equal(group) == expected["degenerate_group"]
         assert not nondegenerate_mask(group, tol=0)
         assert not advantages(group).any()
@@ -190,9 +214,9 @@ def test_rule_eps_inside_as_the_formula_says(r, eps):
 def test_n12_tiny_differences_get_full_size_advantages():
     given_case, expected = case("N12")
     r = np.array(given_case["rewards"])
-    for scale in given_case["scales"]:
-        found = advantages(r / 0.01 * scale, eps=0)
-        close(found, "N12", "population")
+    found = [advantages(r / 0.01 * scale, eps=0) for scale in given_case["scales"]]
+    close(found[0], "N12", "population")
+    assert np.allclose(found, found[0], atol=1e-9) == expected["same_for_all_scales"]
     close(centred_rewards(r), "N12", "centred_only")
     assert nondegenerate_mask(given_case["outcome"]) == expected["keep_by_outcome"]
     close(advantages([0, 1e-9], eps=0), "N12", "G2_population_any_gap")
@@ -205,11 +229,13 @@ def test_rule_advantages_know_neither_shift_nor_scale(r, shift, power):
 
 
 def test_n13_a_penalty_on_a_whole_group_cancels():
-    given_case, _ = case("N13")
+    given_case, expected = case("N13")
     r = np.array(given_case["rewards"], dtype=float)
     penalised = r - np.array(given_case["penalty_per_group"])[:, None]
     close(advantages(penalised, eps=0), "N13", "population")
     close(centred_rewards(penalised), "N13", "centred")
+    changed = np.abs(advantages(penalised) - advantages(r)).max() > 1e-9
+    assert changed == expected["changed_by_penalty"]
 
 
 @given(rewards(min_group=2, max_dims=2), seeds)
@@ -313,13 +339,17 @@ def test_n25_token_mean_and_sequence_mean():
 
 
 def test_n26_micro_batches_over_the_tokens_of_the_whole():
-    parts = [np.array([part]) for part in case("N26")[0]["microbatches"]]
+    given_case, expected = case("N26")
+    parts = [np.array([part]) for part in given_case["microbatches"]]
     tokens = sum(part.size for part in parts)
     found = sum(
         aggregate_loss(part, np.full(part.shape, True), "tokens", denominator=tokens)
         for part in parts
     )
     close(found, "N26", "token_mean")
+    whole = np.concatenate(parts, axis=1)
+    in_one = aggregate_loss(whole, np.full(whole.shape, True), "tokens")
+    assert (abs(found - in_one) < 1e-12) == expected["independent_of_split"]
 
 
 def test_n27_the_denominator_is_used_once():
@@ -397,6 +427,7 @@ def test_n32_where_the_clip_binds():
     binds = clip_binds(ratio, A, eps, eps)
     assert binds.tolist() == expected["zero_gradient"]
     close(binds.mean(), "N32", "clip_fraction_binding")
+    close(np.mean(np.abs(np.subtract(ratio, 1)) > eps), "N32", "fraction_outside_interval")
 
 
 def test_n33_two_bounds():
@@ -507,10 +538,11 @@ def test_n47_bfloat16():
     assert exp(given_case["logp"] - rounded) == pytest.approx(
         expected["ratio_fp32_over_bf16"], abs=1e-6
     )
-    between = np.linspace(4, 8, 100_001)
+    between = np.arange(4, 8, 2.0**-8)  # halfway between two numbers among others
     error = np.abs(round_to_bfloat16(between).astype(float) - between).max()
-    assert error == pytest.approx(expected["max_abs_error_for_logp_in_4_8"], abs=1e-4)
-    assert exp(error) == pytest.approx(expected["max_single_token_ratio"], abs=1e-4)
+    assert error == expected["max_abs_error_for_logp_in_4_8"]
+    assert exp(error) == pytest.approx(expected["max_single_token_ratio"], rel=1e-12)
+    assert given_case["ones_to_add"] == expected["true_sum"]
     assert bfloat16_sum(1, given_case["ones_to_add"]) == expected["sum_of_1000_ones_bf16"]
     assert (
         bfloat16_sum(-0.5, given_case["halves_to_add"]) == expected["sum_of_1000_minus_half_bf16"]
@@ -567,3 +599,20 @@ SOME = np.zeros((2, 3, 2))
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+QUESTIONS = read_all()["15_questions"].cells
+ENTRIES = "\n".join(cell.source for cell in QUESTIONS if cell.cell_type == "markdown")
+
+
+@pytest.mark.parametrize("entry", re.split(r"\n(?=## )", ENTRIES), ids=lambda e: e.split("\n")[0])
+def test_each_question_links_to_a_chapter_and_to_its_reports(entry):
+    if re.match(r"## 15\.\d", entry):
+        assert re.search(r"\]\(\d\d_\w+\.ipynb", entry)
+        assert "\nReported in: [" in entry or "\nNot from a public report: " in entry
+
+
+def test_each_report_is_linked_once():
+    linked = re.findall(r"\]\((https://github\.com/[^)]+)\)", ENTRIES)
+    reported = [url for r in NUMERIC.values() for url in (r["url"], *r["more_urls"])]
+    assert sorted(linked) == sorted(reported)

@@ -2,8 +2,8 @@
 
 nbval does not compare pictures (see `nbval_sanitize.cfg`); this takes its place. Coordinates may
 move by half a pixel. Everything else, such as colours, widths, scales, angles and the glyphs of
-the labels, is compared to the character. Identifiers are made from coordinates, so they are numbered
-in order of appearance first.
+the labels, is compared to the character. Identifiers are made from coordinates, so they are
+numbered in order of appearance first.
 """
 
 import re

@@ -15,8 +15,8 @@ def test_every_number_in_the_prose_is_supported(name):
         for place, number in page.unsupported()
     ]
     assert not wrong, (
-        f"{name}: no output of the two cells before and after supports these numbers, or not on one "
-        "line with the others of their sentence (the rules: tests/prose.py):\n" + "\n".join(wrong)
+        f"{name}: no output of the two cells before and after supports these numbers, or not on "
+        "a line with the others of their sentence (see tests/prose.py):\n" + "\n".join(wrong)
     )
 
 

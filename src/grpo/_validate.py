@@ -43,7 +43,7 @@ def as_rewards(rewards, smallest_group=1):
         raise ValueError(f"rewards must have a last axis of G rollouts, got the scalar {rewards}")
     if rewards.shape[-1] < smallest_group:
         raise ValueError(
-            f"a group needs at least {smallest_group} rollouts, "
+            f"a group needs at least {smallest_group} rollout{'s' * (smallest_group > 1)}, "
             f"got G = {rewards.shape[-1]} (rewards of shape {rewards.shape})"
         )
     return rewards
