@@ -33,7 +33,7 @@ refresh: environment
 	$(VENV_PYTHON) tools/refresh.py
 
 lab: environment
-	$(VENV_PYTHON) -m jupyterlab chapters
+	$(VENV_PYTHON) -m jupyterlab $(LAB) chapters
 
 oldest newest:
 	$(PYTHON) tools/other_versions.py $@

@@ -2,7 +2,6 @@
 
 import zipfile
 from collections import Counter
-from pathlib import Path
 
 import build_book
 import pytest
@@ -22,7 +21,7 @@ def built(tmp_path_factory):
         folder = tmp_path_factory.mktemp(form)
         process = build_book.build(folder, form)
         assert process.returncode == 0, process.stdout
-        return Path(build_book.product(folder, form))
+        return build_book.product(folder, form)
 
     return build
 
@@ -34,6 +33,8 @@ def test_epub(built):
         files = {name: archive.read(name) for name in archive.namelist()}
     package = BeautifulSoup(files["content.opf"], "xml")
     assert package.find("title").string == "GRPO: A Worked Numerical Example"
+    for known in ("identifier", "contributor", "publisher", "rights"):
+        assert len(package.find(known).string) > 10
     pages = [item for item in package.find_all("item") if item["media-type"].startswith("app")]
     contents = BeautifulSoup(files["nav.xhtml"], "xml")
     formulas = figures = 0
@@ -53,11 +54,14 @@ def test_epub(built):
     assert figures == FIGURES
 
 
-def test_one_page(built):
-    path = built("onepage")
-    name = f"grpo-worked-numerical-example-{grpo.__version__}.zip"
-    with zipfile.ZipFile(path.parent.parent / name) as archive:
-        assert "index.html" in archive.namelist()
+def test_one_page(built, tmp_path):
+    name = f"grpo-worked-numerical-example-{grpo.__version__}"
+    packed = built("onepage")
+    assert packed.name == f"{name}.zip"
+    with zipfile.ZipFile(packed) as archive:
+        assert all(file.startswith(f"{name}/") for file in archive.namelist())
+        archive.extractall(tmp_path)
+    path = tmp_path / name / "index.html"
     page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
     ids = Counter(element["id"] for element in page.find_all(id=True))
     assert not [name for name, count in ids.items() if count > 1]
@@ -69,5 +73,6 @@ def test_one_page(built):
     assert not page.find_all("merror")
     article = page.find(class_="bd-article")
     assert len(article.find_all("img")) == FIGURES
-    for element in [*page.find_all("img"), *page.find_all("script", src=True)]:
-        assert (path.parent / element["src"].partition("?")[0]).exists(), element
+    for element in page.select("img, script[src], link[href]"):
+        file = (element.get("src") or element["href"]).partition("?")[0]
+        assert (path.parent / file).exists(), element

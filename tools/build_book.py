@@ -43,15 +43,18 @@ def build(folder, form="html"):
 
 
 def product(folder, form="html"):
-    """Return the file that a reader opens; name what can be taken along after its version."""
+    """Return the file to open or to take along; the latter is named after the version."""
     from other_formats import NAME
 
     made = folder / "_build" / BUILDERS[form][0]
     if form == "epub":
-        return shutil.copy(made / f"{NAME}.epub", folder / "_build")
+        return Path(shutil.copy(made / f"{NAME}.epub", folder / "_build"))
     if form == "onepage":
         mend_one_page(made)
-        shutil.make_archive(folder / "_build" / NAME, "zip", made)
+        named = made.with_name(NAME)
+        shutil.rmtree(named, ignore_errors=True)
+        made.rename(named)
+        return Path(shutil.make_archive(named, "zip", named.parent, NAME))
     return made / "index.html"
 
 
@@ -64,6 +67,7 @@ def mend_one_page(made):
     text = inside.read_text(encoding="utf-8").replace("chapters/00_introduction.html#", "#")
     text = text.replace('"#document-chapters/00_introduction"', '"#"')
     text = re.sub(r'<script [^>]*"searchindex[^>]*></script>', "", text)  # there is none
+    text = re.sub(r'<link rel="(?:index|search|next|prev)"[^>]*>', "", text)  # nor such pages
     shutil.rmtree(inside.parent)
     pages, seen = re.split(r'(?=<span id="document-)', text), set()
     for number, page in enumerate(pages):
@@ -80,4 +84,4 @@ if __name__ == "__main__":
     process = build(ROOT, form)
     if process.returncode:
         sys.exit(process.stdout + "\nThe book was not built: see the warnings above.")
-    print(f"The book is built. Open it:\n\n    {Path(product(ROOT, form)).as_uri()}\n")
+    print(f"The book is built. Open it:\n\n    {product(ROOT, form).as_uri()}\n")

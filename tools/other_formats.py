@@ -5,6 +5,7 @@ A reader of EPUB runs no MathJax, and one page with every formula of the book wo
 
 import json
 import subprocess
+import uuid
 
 import site_assets
 from docutils import nodes
@@ -45,6 +46,8 @@ class Epub(Epub3Builder):
 def name_and_version(app, config):
     config.version = config.release = __version__
     config.epub_basename = NAME
+    config.epub_contributor = config.epub_publisher = config.author
+    config.epub_scheme, config.epub_identifier = "UUID", uuid.uuid5(uuid.NAMESPACE_URL, NAME).urn
 
 
 def leave_out_the_search(app):

@@ -61,7 +61,7 @@ from grpo.rewards import overlong_penalty
 from grpo.step import advantage_invariants, grpo_step_stats, reward_spread
 from grpo.train import grpo_loss, softmax, train
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 __all__ = [
     "CONVENTIONS",

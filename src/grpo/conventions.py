@@ -221,34 +221,43 @@ def _torch(baseline, scale=None, eps=0.0, **fields):
 
 #: The conventions of ten stacks by name, as their own functions computed in summer 2026. Chapter 8
 #: says at which commit each was measured.
-CONVENTIONS = {
-    "trl.grpo(group)": _torch("group mean", "group std", 1e-4, single="zero", missing="mask"),
-    "trl.grpo(none)": _torch("group mean", missing="mask"),
-    "trl.rloo": _torch("leave-one-out mean", single="zero", missing="mask"),
-    "verl.grpo": _torch("group mean", "group std", 1e-6, single="raw"),
-    "verl.grpo(no std)": _torch("group mean", single="raw"),
-    "openrlhf.group_norm": _torch("group mean", "group std", 1e-9, single="nan"),
-    "openrlhf.dr_grpo": _torch("group mean"),
-    "openrlhf.rloo": _torch("leave-one-out mean", single="nan"),
-    "nemo.grpo(LOO,default)": _torch(
-        "leave-one-out mean",
-        "leave-one-out std",
-        1e-6,
-        spread="one pass",
-        single="zero",
-        divide_zero_std=False,
-    ),
-    "nemo.grpo(no LOO)": _torch(
-        "group mean", "group std", 1e-6, spread="one pass", single="zero", divide_zero_std=False
-    ),
-    "rlhfbook.std": _torch("group mean", "group std", 1e-8, single="nan"),
-    "rlhfbook.loo": _torch("leave-one-out mean"),
-    "slime.grpo": _torch("group mean", "group std", 1e-6, spread="after centring", single="nan"),
-    "open-instruct.standard": _torch(
-        "group mean", "group std", 1e-8, correction=0, dtype="float64"
-    ),
-    "open-instruct.centered": _torch("group mean", dtype="float64"),
-    "tinker": _torch("group mean"),
-    "prime-rl": _torch("group mean"),
-    "rasbt": _torch("group mean", "group std", 1e-4, single="nan"),
-}
+class _Conventions(dict):
+    def __missing__(self, name):
+        raise KeyError(f"no convention {name!r}; there are {', '.join(self)}")
+
+
+CONVENTIONS = _Conventions(
+    {
+        "trl.grpo(group)": _torch("group mean", "group std", 1e-4, single="zero", missing="mask"),
+        "trl.grpo(none)": _torch("group mean", missing="mask"),
+        "trl.rloo": _torch("leave-one-out mean", single="zero", missing="mask"),
+        "verl.grpo": _torch("group mean", "group std", 1e-6, single="raw"),
+        "verl.grpo(no std)": _torch("group mean", single="raw"),
+        "openrlhf.group_norm": _torch("group mean", "group std", 1e-9, single="nan"),
+        "openrlhf.dr_grpo": _torch("group mean"),
+        "openrlhf.rloo": _torch("leave-one-out mean", single="nan"),
+        "nemo.grpo(LOO,default)": _torch(
+            "leave-one-out mean",
+            "leave-one-out std",
+            1e-6,
+            spread="one pass",
+            single="zero",
+            divide_zero_std=False,
+        ),
+        "nemo.grpo(no LOO)": _torch(
+            "group mean", "group std", 1e-6, spread="one pass", single="zero", divide_zero_std=False
+        ),
+        "rlhfbook.std": _torch("group mean", "group std", 1e-8, single="nan"),
+        "rlhfbook.loo": _torch("leave-one-out mean"),
+        "slime.grpo": _torch(
+            "group mean", "group std", 1e-6, spread="after centring", single="nan"
+        ),
+        "open-instruct.standard": _torch(
+            "group mean", "group std", 1e-8, correction=0, dtype="float64"
+        ),
+        "open-instruct.centered": _torch("group mean", dtype="float64"),
+        "tinker": _torch("group mean"),
+        "prime-rl": _torch("group mean"),
+        "rasbt": _torch("group mean", "group std", 1e-4, single="nan"),
+    }
+)

@@ -33,13 +33,14 @@ def overlong_penalty(lengths, longest, ramp):
         \max\left(-1, \min\left(0,
         \frac{L_{\text{max}} - L_{\text{ramp}} - L}{L_{\text{ramp}}} \right)\right)
 
-    Soft overlong punishment: DAPO, section 3.4 (arXiv:2503.14476).
+    with :math:`L_{\text{max}}` for `longest` and :math:`L_{\text{ramp}}` for `ramp`. Soft overlong
+    punishment: DAPO, section 3.4 (arXiv:2503.14476), which calls the ramp's length the cache.
 
     Examples
     --------
     >>> from grpo import overlong_penalty
-    >>> overlong_penalty([10_000, 18_432, 20_480, 30_000], longest=20_480, ramp=4096)
-    array([ 0. , -0.5, -1. , -1. ])
+    >>> overlong_penalty([10_000, 18_432, 30_000], longest=20_480, ramp=4096)
+    array([ 0. , -0.5, -1. ])
     """
     lengths = as_finite("lengths", lengths)
     if (lengths < 0).any():
