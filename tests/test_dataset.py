@@ -86,6 +86,13 @@ def test_the_fit_is_where_the_likelihood_is_flat(seed, G):
         assert log_likelihood(a * factor, b * factor, counts, G) < best
 
 
+def test_two_prompts_can_be_fitted():
+    # right and wrong exchanged: a and b exchanged
+    a, b = fit_beta([0, 3], 4)
+    assert fit_beta([4, 1], 4) == pytest.approx((b, a), rel=1e-5)
+    assert intraclass_correlation(a, b) > 0.3
+
+
 def test_the_fit_recovers_the_distribution_of_many_prompts():
     # counts in the very proportions of Beta(2, 3)
     proportions = success_count_probabilities(2, 3, 8)

@@ -129,6 +129,13 @@ def test_expected_update_in_closed_form(p, G):
     assert bessel == pytest.approx(weight * sqrt((G - 1) / G), rel=1e-6)
 
 
+@given(inner_probabilities, st.integers(2, 30))
+def test_expected_update_without_a_baseline_by_hand(p, G):
+    # E[r (r - p)] = p (1 - p), and E[r - p] = 0
+    assert expected_update(p, G, lambda r: r) == pytest.approx(1, rel=1e-9)
+    assert expected_update(p, G, np.ones_like) == pytest.approx(0, abs=1e-9)
+
+
 def test_expected_update_of_two_four_and_many():
     assert expected_update([0.01, 0.3, 0.5, 0.9], 2) == pytest.approx([1, 1, 1, 1], rel=1e-7)
     # one right of four: sqrt(3)/4 with chance 4 p q^3; two right: 1/2 with chance 6 p^2 q^2

@@ -399,6 +399,10 @@ def test_n30_rejected_tokens_leave_the_denominator():
     close(aggregate_loss(losses[None], keep[None], "tokens"), "N30", "loss")
 
 
+def test_a_ratio_on_the_border_is_kept():
+    assert rejection_mask([np.log(0.5), np.log(2.0)], low=0.5, high=2.0).all()
+
+
 @given(seeds)
 def test_rule_what_is_masked_changes_neither_value_nor_denominator(seed):
     rng = np.random.default_rng(seed)
@@ -547,6 +551,16 @@ def test_n47_bfloat16():
     assert (
         bfloat16_sum(-0.5, given_case["halves_to_add"]) == expected["sum_of_1000_minus_half_bf16"]
     )
+
+
+def test_bfloat16_rounds_ties_to_the_even_digit():
+    step = 2.0**-7  # above 1
+    ties = 1 + step * np.array([0.5, 1.5, 2.5])
+    np.testing.assert_array_equal(round_to_bfloat16(ties), 1 + step * np.array([0, 2, 2]))
+    above = np.nextafter(ties, 2)
+    np.testing.assert_array_equal(round_to_bfloat16(above), 1 + step * np.array([1, 2, 3]))
+    single = np.nextafter(ties.astype(np.float32), np.float32(2))
+    np.testing.assert_array_equal(round_to_bfloat16(single), 1 + step * np.array([1, 2, 3]))
 
 
 @given(st.floats(-1e30, 1e30))

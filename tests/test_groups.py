@@ -284,6 +284,8 @@ def test_filling_a_batch_at_the_edges():
     # one group of two is live with probability 1/2: two of two with 1/4, one of two with 3/4
     assert full_batch_probability(2, 2, 0.5, 2) == pytest.approx(1 / 4, rel=1e-14)
     assert full_batch_probability(1, 2, 0.5, 2) == pytest.approx(3 / 4, rel=1e-14)
+    # a half to the power of two thousand is 0 in float64: every group is live
+    assert full_batch_probability(3, 3, 0.5, 2000) == 1
     assert groups_to_sample(1, 0.5, 2, 0.75) == 2
     assert groups_to_sample(1, 0.5, 2, 0.76) == 3
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from grpo import CONVENTIONS, Convention, identify, sample_groups
+from grpo import CONVENTIONS, Convention, centred_rewards, identify, sample_groups
 
 KINDS = (0.2, 0.5, 0.8, "continuous")
 VERL = CONVENTIONS["verl.grpo"]
@@ -120,6 +120,28 @@ def test_a_constant_factor_is_recognised(factor):
             np.testing.assert_allclose(
                 recomputed(one, rewards), factor * CONVENTIONS[name](rewards), atol=1e-4
             )
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.25])
+def test_the_rule_for_a_zero_std_is_recognised(factor):
+    # a lone winner has competitors without a spread; others have one
+    rewards = np.array([[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0.2, 0.5, 0.1, 0.9]])
+    for divides in (False, True):
+        stack = replace(CONVENTIONS["nemo.grpo(LOO,default)"], divide_zero_std=divides)
+        found = identify(rewards, factor * stack(rewards))
+        one = found.candidates[0]
+        assert (one.baseline, one.scale) == ("leave-one-out mean", "leave-one-out std")
+        assert one.divide_zero_std is divides
+        assert one.factor == pytest.approx(factor, rel=1e-5)
+
+
+def test_the_residual_is_the_largest_difference():
+    rewards = draw("continuous", 8, 4)
+    advantages = centred_rewards(rewards)
+    advantages[2, 1] += 0.3
+    closest = identify(rewards, advantages).closest
+    difference = np.abs(recomputed(closest, rewards) - advantages).max()
+    assert closest.residual == pytest.approx(difference, rel=1e-9)
 
 
 def test_what_cannot_be_told_is_said():

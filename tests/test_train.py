@@ -41,6 +41,24 @@ def test_the_clip_binds_where_the_loss_is_flat(ratio, advantage, low, high):
     assert slope == pytest.approx(0 if binds else -advantage, rel=1e-6, abs=1e-9)
 
 
+@given(st.floats(0, 3))
+def test_without_an_advantage_there_is_no_gradient_to_clip(ratio):
+    assert not clip_binds(ratio, 0.0)
+
+
+def test_the_defaults_are_those_of_the_papers():
+    args = np.log([[0.5, 0.5]]), np.log([[0.2, 0.8]]), np.log([[0.9, 0.1]]), [[0, 1]], [[1, -1]]
+    # ratios 2.5 and 0.625, the first clipped to 1.2 and the second to 0.8; no penalty
+    assert grpo_loss(*args)[0] == pytest.approx((-1.2 + 0.8) / 2, rel=1e-14)
+
+
+def test_nothing_is_logged_of_a_batch_without_live_groups():
+    solved = np.array([[40.0, 0.0]])
+    _, log = train(solved, budget=20, dynamic=True, rng=np.random.default_rng(0))
+    for name in ("live_groups", "effective_prompts", "group_mean_max", "k3", "clip_fraction"):
+        assert not log[name].any(), name
+
+
 @given(seeds, st.sampled_from([0.0, 0.3]))
 def test_the_gradient_is_the_slope_of_the_loss(seed, beta):
     rng = np.random.default_rng(seed)
