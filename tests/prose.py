@@ -14,6 +14,7 @@ parameter   `G = 4`, `eps=1e-8`, also in mathematics and in code: a line of code
             or a column of an output table nearby, that has this name has this value
 result      everything else: stands, to the character, in an output nearby. A plus sign may be
             left out, and both sides of 182/512 may stand alone.
+loose       digits that belong to none of these, as in 7x: never right
 
 Nearby are the two code cells before and the two after, and for a caption its own cell. Where a
 sentence has several numbers, a parameter or a result of one or two significant digits also has to
@@ -60,7 +61,8 @@ REPORT = re.compile(r"\[[\w.-]+ #(?P<value>\d+)\]\(https://github\.com/[\w./-]+/
 EQUATION = re.compile(r"\{cite:p\}`(?P<work>\w+)`,? Eq\. (?P<value>\d+)")
 IGNORED = re.compile(r"\]\([^)]*\)|\{cite:p\}`[^`]*`|^:::.*$|^```.*$", re.M)
 FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`|^```.*?^```", re.M | re.S)
-DECIMAL = re.compile(r"(?<![\w.])[+-]?\d+\.\d+(?![\w.])")
+IN_FORMULA = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+|(?:\.\d+)?[eE][+-]?\d+)(?![\w.])")
+LOOSE = re.compile(r"\d+")
 GREEK = {"epsilon": "eps"}
 NEARBY = 2
 
@@ -97,10 +99,11 @@ def numbers(text):
     take(NAME, "name")
     take(PAIR, "parameter", owner=lambda match: match["name"])
     for formula in list(FORMULA.finditer(text)):
-        for match in DECIMAL.finditer(text, *formula.span()):
+        for match in IN_FORMULA.finditer(text, *formula.span()):
             found.append(Number("result", match[0], match.start()))
         text = blank(text, *formula.span())
     take(NUMBER, "result", group=0)
+    take(LOOSE, "loose", group=0)
     return sorted(found, key=lambda number: number.start)
 
 
@@ -190,6 +193,8 @@ class Page:
         """Return whether the notebook bears out a number (for counters see `out_of_order`)."""
         if number.kind == "reference":
             return number.text.replace(".", "") == number.owner
+        if number.kind == "loose":
+            return False
         if number.kind == "report":
             return number.text == number.owner
         if number.kind == "equation":

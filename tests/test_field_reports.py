@@ -626,6 +626,16 @@ def test_each_question_links_to_a_chapter_and_to_its_reports(entry):
         assert "\nReported in: [" in entry or "\nNot from a public report: " in entry
 
 
+def test_the_index_leads_to_the_heading_that_it_names():
+    anchors = {
+        title: f"15{number}-{re.sub(r'[^a-z0-9 -]', '', title.lower()).replace(' ', '-')}"
+        for number, title in re.findall(r"^## 15\.(\d+) (.+)$", ENTRIES, re.M)
+    }
+    rows = re.findall(r"^\| [^|]+ \| \[(.+)\]\(#(.+)\) \|$", ENTRIES, re.M)
+    assert {title for title, _ in rows} == set(anchors)
+    assert [(title, anchors[title]) for title, _ in rows] == rows
+
+
 def test_each_report_is_linked_once():
     linked = re.findall(r"\]\((https://github\.com/[^)]+)\)", ENTRIES)
     reported = [url for r in NUMERIC.values() for url in (r["url"], *r["more_urls"])]

@@ -82,7 +82,7 @@ def test_tables_have_headers_and_markup_is_rendered(html, soup, name):
     for math in article.find_all(class_="math"):
         math.extract()
     text = article.get_text()
-    assert not re.search(r":::|\{cite|\$|(?<!\w)\*\*|\]\(|undefined", text)
+    assert not re.search(r":::|\{cite|\$|(?<!\w)\*\*|\]\(|undefined|^\|", text, re.M)
 
 
 @each_page

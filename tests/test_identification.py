@@ -122,6 +122,18 @@ def test_a_constant_factor_is_recognised(factor):
             )
 
 
+def test_a_factor_is_found_where_all_groups_have_one_spread():
+    rewards = [[1, 0, 1, 0], [0, 1, 1, 0]]
+    found = identify(rewards, 0.5 * VERL(rewards))
+    (factor,) = (
+        one.factor
+        for one in found.candidates
+        if (one.layout, one.baseline, one.scale, one.correction)
+        == ("rows", "group mean", "group std", 1)
+    )
+    assert factor == pytest.approx(0.5, rel=1e-5)
+
+
 @pytest.mark.parametrize("factor", [1.0, 0.25])
 def test_the_rule_for_a_zero_std_is_recognised(factor):
     # a lone winner has competitors without a spread; others have one

@@ -113,6 +113,22 @@ def test_docstrings_have_every_section_and_a_source(name):
     assert re.search(rf"from grpo import .*\b{name}\b", "\n".join(documented["Examples"]))
 
 
+@pytest.mark.parametrize("name", FUNCTIONS + CLASSES)
+def test_documented_defaults_are_those_of_the_signature(name):
+    signature = inspect.signature(getattr(grpo, name)).parameters
+    for documented in FunctionDoc(getattr(grpo, name))["Parameters"]:
+        default = re.search(r"default `?(.+?)`?$", documented.type)
+        for parameter in documented.name.split(", "):
+            known = signature[parameter].default
+            if default is None:
+                without = None if "optional" in documented.type else inspect.Parameter.empty
+                assert known is without, parameter
+            elif inspect.isfunction(known):
+                assert default[1] == known.__name__, parameter
+            else:
+                assert ast.literal_eval(default[1]) == known, parameter
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_docstrings_of_classes_say_what_their_fields_are(name):
     documented = FunctionDoc(getattr(grpo, name))

@@ -39,7 +39,7 @@ class Candidate:
         A constant by which the advantages are multiplied.
     residual : float
         Largest difference between the advantages and this explanation.
-    names : tuple of str
+    names : tuple of str, default ()
         The entries of `CONVENTIONS` that compute this.
     """
 
