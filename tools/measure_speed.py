@@ -92,8 +92,8 @@ def main():
 
 
 def quietly(action, *arguments):
-    """Run an action without what it prints."""
-    with contextlib.redirect_stdout(io.StringIO()):
+    """Run an action in the folder of the chapters, without what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.chdir(refresh.CHAPTERS):
         return action(*arguments)
 
 
