@@ -24,7 +24,8 @@ def advantages(rewards, correction=0, eps=1e-8):
         float64.
     correction : int, default 0
         What is subtracted from G under the sum of squares. 0 is the population standard
-        deviation of the paper and of `numpy.std`; 1 is Bessel's correction, PyTorch's default.
+        deviation, `numpy.std`'s default; 1 is Bessel's correction, PyTorch's default. The paper
+        leaves it open.
     eps : float, default 1e-8
         Added to the standard deviation, in units of reward.
 
