@@ -77,14 +77,27 @@ def test_a_reader_edits_runs_stops_and_resets(page, address):
 
     write("1 / 0")
     wait_until_idle(page)
-    assert "ZeroDivisionError" in cell.locator("[data-kind=error]").inner_text()
+    error = cell.locator("[data-kind=error]").inner_text()
+    assert f'File "<cell {index + 1}>", line 1' in error
+    assert "ZeroDivisionError" in error
+
+    write("import time\ntime.sleep(3)\nprint('late')")
+    page.wait_for_selector("div.cell.live-busy")
+    cell.get_by_role("button", name="Reset").click()
+    wait_until_idle(page)
+    assert own_output(page, index) == ""
 
     write("while True:\n    pass")
     page.wait_for_selector("div.cell.live-busy")
     assert page.evaluate("1 + 1") == 2
+    assert page.inner_text(".live-status") == f"Running cell {index + 1} ..."
+    assert page.get_by_role("button", name="Stop").is_visible()
+    assert page.locator(".live-bar").bounding_box()["y"] >= 0  # it stays in sight
     page.click("text=Stop")
+    assert "Stopped" in cell.locator("[data-kind=stopped]").inner_text()
     page.wait_for_function(
-        "document.querySelector('.live-status').textContent.startsWith('Ready')", timeout=90_000
+        "document.querySelector('.live-status').textContent.startsWith('Ready. Variables')",
+        timeout=90_000,
     )
     cell.get_by_role("button", name="Reset").click()
     assert "0.6562" in cell.locator(".cell_output:not(.live-output)").inner_text()

@@ -74,6 +74,25 @@ def test_symptoms_in_the_index_lead_to_their_question(page, address):
         assert heading.inner_text().rstrip("#").endswith(links.nth(i).inner_text())
 
 
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_sidebars_open_on_a_narrow_screen(page, address, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    visit(page, address, PAGES[0])
+    page.click(".primary-toggle >> visible=true")
+    page.click("#pst-primary-sidebar-modal a:has-text('15 Questions')")
+    page.wait_for_url("**/15_questions.html")
+    page.click(".secondary-toggle >> visible=true")
+    assert page.locator("#pst-secondary-sidebar-modal a").first.is_visible()
+
+
+def test_the_sidebar_closes_on_a_wide_screen(page, address):
+    visit(page, address, PAGES[0])
+    sidebar = page.locator("#pst-primary-sidebar a").first
+    assert sidebar.is_visible()
+    page.click(".primary-toggle >> visible=true")
+    sidebar.wait_for(state="hidden")
+
+
 def test_search_finds_rloo(page, address):
     page.goto(f"{address}search.html?q=RLOO")
     page.click("#search-results li a >> nth=0")

@@ -45,6 +45,8 @@ def test_epub(built):
         (entry,) = [item for item in pages if item["href"] == href]
         assert (entry.get("properties") == "mathml") == bool(page.math)
         assert not page.find_all("script")
+        for style in page.find_all("link", rel="stylesheet"):
+            assert style["href"].removeprefix("../") in files, style
         formulas += len(page.find_all("math"))
         for image in page.find_all("img"):
             assert image["src"].removeprefix("../") in files

@@ -9,6 +9,7 @@ import uuid
 
 import site_assets
 from docutils import nodes
+from myst_nb.sphinx_ext import add_global_html_resources
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.util.math import wrap_displaymath
 
@@ -29,10 +30,11 @@ def setup(app):
 
 
 class Epub(Epub3Builder):
-    """The EPUB of Sphinx, with formulas declared."""
+    """The EPUB of Sphinx, complete and with formulas declared."""
 
     def build_content(self):
         """Write the list of files, and say which hold MathML, as EPUB 3 demands."""
+        add_global_html_resources(self.app, None)  # myst-nb's style, before all is packed
         super().build_content()
         package = self.outdir / "content.opf"
         text = package.read_text(encoding="utf-8")

@@ -20,6 +20,8 @@
   let worker, manifest, editor, cells;
   let waiting = []; // cells to run; the first one is running
   let ready = false;
+  const hint = "Change a cell and press Ctrl+Enter or Shift+Enter.";
+  let advice = hint;
 
   async function begin() {
     if (location.protocol === "file:")
@@ -27,6 +29,7 @@
     if (!window.WebAssembly || !window.Worker)
       return say("This browser cannot run WebAssembly, which Python in the page needs.");
     start.disabled = true;
+    bar.classList.add("live-started");
     say("Loading ...");
     try {
       const response = await fetch(base + "live/manifest.json");
@@ -41,7 +44,7 @@
     start.remove();
     bar.prepend(
       button("Run all", () => cells.forEach(enqueue)),
-      button("Stop", () => restart("Stopped. Variables are gone; the first cell runs again.")),
+      button("Stop", () => restart("Stopped.")),
       button("Restart", () => restart("Restarted.")),
     );
     startWorker();
@@ -64,7 +67,8 @@
 
   function restart(message) {
     endWorker();
-    for (const cell of waiting) cell.root.classList.remove("live-busy");
+    waiting.forEach((cell) => cell.cancel(ready && cell === waiting[0]));
+    advice = "Variables of earlier runs are gone; the first cell has run again.";
     startWorker();
     say(message);
   }
@@ -74,7 +78,6 @@
     starting: () => say("Starting Python ..."),
     ready() {
       ready = true;
-      say("Ready. Change a cell and press Ctrl+Enter or Shift+Enter.");
       runNext();
     },
     failed({ message }) {
@@ -90,15 +93,17 @@
 
   function enqueue(cell) {
     if (waiting.includes(cell)) return;
+    advice = hint;
     waiting.push(cell);
     cell.root.classList.add("live-busy");
     if (ready && waiting.length === 1) runNext();
   }
 
   function runNext() {
-    if (!waiting.length) return;
+    if (!waiting.length) return say(`Ready. ${advice}`);
+    say(`Running cell ${waiting[0].number} ...`);
     waiting[0].begin();
-    worker.postMessage({ id: 0, code: waiting[0].code() });
+    worker.postMessage({ number: waiting[0].number, code: waiting[0].code() });
   }
 
   function makeCell(root, index) {
@@ -107,7 +112,8 @@
     const original = input.querySelector("pre").textContent.trimEnd();
     const alt = stored?.querySelector("img")?.alt ?? "Figure";
     const own = element("div", { className: "cell_output live-output", hidden: true });
-    const cell = { root, code: () => view.state.doc.toString() };
+    const cell = { root, number: index + 1, code: () => view.state.doc.toString() };
+    let dropped = false; // the outputs of a run that was reset meanwhile
 
     const holder = element("div", { className: "live-editor" });
     const tools = element("div", { className: "live-tools" });
@@ -124,20 +130,27 @@
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: original } });
       own.hidden = true;
       if (stored) stored.hidden = false;
+      dropped = true;
     }
     cell.begin = () => {
+      dropped = false;
       own.replaceChildren(element("p", { className: "live-note", textContent: "Your own run" }));
       own.hidden = true;
       if (stored) stored.hidden = true;
       root.classList.add("live-busy");
     };
     cell.add = (output) => {
+      if (dropped) return;
       own.hidden = false;
       own.append(rendered(output, own, alt));
     };
     cell.finish = () => {
       root.classList.remove("live-busy");
       window.MathJax?.typesetPromise?.([own]);
+    };
+    cell.cancel = (begun) => {
+      if (begun) cell.add({ kind: "stopped", text: "Stopped before its end. Reset shows the stored output." });
+      root.classList.remove("live-busy");
     };
     return cell;
   }

@@ -1,7 +1,7 @@
 """Run the cells of a page one by one and hand over their outputs, without IPython.
 
-`run_cell(code, emit)` calls `emit(kind, text)` for each output: "stdout", "stderr", "error",
-"markdown", "html", "svg" or "text". All cells of a page share one namespace.
+`run_cell(number, code, emit)` calls `emit(kind, text)` for each output: "stdout", "stderr",
+"error", "markdown", "html", "svg" or "text". All cells of a page share one namespace.
 """
 
 import ast
@@ -18,7 +18,6 @@ with contextlib.redirect_stderr(io.StringIO()):  # it says that it builds a cach
     import matplotlib.pyplot as plt
 
 namespace = {"__name__": "__main__"}
-cells_run = 0
 
 
 class Output:
@@ -49,11 +48,9 @@ class Stream(io.TextIOBase):
         return len(text)
 
 
-def run_cell(code, emit):
+def run_cell(number, code, emit):
     """Run the code of a cell and emit its outputs; an error is an output as well."""
-    global cells_run
-    cells_run += 1
-    name = f"<cell {cells_run}>"
+    name = f"<cell {number}>"
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
 
     def display(*values):

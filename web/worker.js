@@ -1,5 +1,5 @@
 // Python in a worker: the page stays responsive, and an endless loop can be ended.
-// Receives {base, files} once, then {id, code} for each cell; posts progress, outputs and ends.
+// Receives {base, files} once, then {number, code} for each cell; posts progress, outputs and ends.
 
 const fetched = new Map();
 const fetchFromNetwork = self.fetch.bind(self);
@@ -62,7 +62,7 @@ self.onmessage = async ({ data }) => {
       postMessage({ kind: "failed", message: String(error.message ?? error) });
     }
   } else {
-    runCell(data.code, (kind, text) => postMessage({ kind: "output", id: data.id, output: { kind, text } }));
-    postMessage({ kind: "end", id: data.id });
+    runCell(data.number, data.code, (kind, text) => postMessage({ kind: "output", output: { kind, text } }));
+    postMessage({ kind: "end" });
   }
 };
