@@ -22,7 +22,7 @@ for (const path of notebooks) {
   for (const cell of JSON.parse(readFileSync(path)).cells) {
     if (cell.cell_type !== "code") continue;
     const outputs = (cells[cell.id] = []);
-    runCell(cell.source.join(""), (kind, text) => outputs.push([kind, text]));
+    runCell(cell.id, cell.source.join(""), (kind, text) => outputs.push([kind, text]));
   }
 }
 process.stdout.write(JSON.stringify(results));
