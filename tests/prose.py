@@ -65,6 +65,7 @@ IN_FORMULA = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+|(?:\.\d+)?[eE][+-]?\d+)(?![
 LOOSE = re.compile(r"\d+")
 GREEK = {"epsilon": "eps"}
 NEARBY = 2
+NOTICED = 0.99  # the share of changed last digits that the rules have to notice
 
 
 @dataclass(frozen=True)
@@ -206,9 +207,9 @@ class Page:
         if number.kind in ("exercise", "list item"):
             return True
         nearby = self.nearby[place]
-        if number.kind == "result" and significant_digits(number.text) >= 3:
-            return number.text in nearby.results
         known = nearby.results
+        if number.kind == "result" and significant_digits(number.text) >= 3:
+            return number.text in known
         if number.kind == "parameter":
             known = nearby.values.get(GREEK.get(number.owner, number.owner), ())
         results = {other.text for other in sentence if other.kind == "result"}

@@ -29,6 +29,11 @@ def test_the_registry_has_the_names_of_the_measured_stacks():
     assert list(CONVENTIONS) == list(MEASURED["advantages"]) == list(MEASURED["conventions"])
 
 
+def test_an_unknown_name_is_answered_with_the_known_ones():
+    with pytest.raises(KeyError, match=r"no convention 'trl'; there are .*verl\.grpo"):
+        CONVENTIONS["trl"]
+
+
 @pytest.mark.parametrize("name", CONVENTIONS)
 def test_the_registry_agrees_with_the_description_in_the_data(name):
     described, convention = MEASURED["conventions"][name], CONVENTIONS[name]

@@ -4,6 +4,7 @@ import zipfile
 from collections import Counter
 
 import build_book
+import checked_with
 import pytest
 from book_pages import read_all, svg_outputs
 from bs4 import BeautifulSoup
@@ -54,6 +55,16 @@ def test_epub(built):
             figures += 1
     assert formulas > 100
     assert figures == FIGURES
+
+
+def test_the_published_pages_link_to_both(monkeypatch):
+    assert checked_with.to_take_along() == ""
+    monkeypatch.setenv("BOOK_URL", "https://example.org/")
+    links = BeautifulSoup(checked_with.to_take_along(), "html.parser").find_all("a")
+    name = f"grpo-worked-numerical-example-{grpo.__version__}"
+    assert [link["href"] for link in links] == [
+        f"https://example.org/{name}.{suffix}" for suffix in ("epub", "zip")
+    ]
 
 
 def test_one_page(built, tmp_path):

@@ -117,6 +117,7 @@ def test_api_page_describes_every_public_function(html, soup):
     described = {element["id"].rpartition(".")[2] for element in page.select("dt[id]")}
     members = {"__call__", "names"}  # of Convention and of Identification
     assert described == members.union(grpo.__all__)
+    assert "The conventions of ten stacks by name" in page.get_text()
 
 
 def test_first_page_leads_to_the_introduction(html):

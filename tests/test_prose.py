@@ -2,9 +2,8 @@
 
 import pytest
 from book_pages import read_all
-from prose import EXCEPTIONS, Page, numbers
+from prose import EXCEPTIONS, NOTICED, Page, numbers
 
-NOTICED = 0.99
 PAGES = {name: Page(name, notebook) for name, notebook in read_all().items()}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_prose import NOTICED
+from prose import NOTICED
 
 import grpo
 

@@ -219,13 +219,13 @@ def _torch(baseline, scale=None, eps=0.0, **fields):
     return Convention(baseline, scale, eps=eps, **fields)
 
 
-#: The conventions of ten stacks by name, as their own functions computed in summer 2026. Chapter 8
-#: says at which commit each was measured.
 class _Conventions(dict):
     def __missing__(self, name):
         raise KeyError(f"no convention {name!r}; there are {', '.join(self)}")
 
 
+#: The conventions of ten stacks by name, as their own functions computed in summer 2026. Chapter 8
+#: says at which commit each was measured.
 CONVENTIONS = _Conventions(
     {
         "trl.grpo(group)": _torch("group mean", "group std", 1e-4, single="zero", missing="mask"),
