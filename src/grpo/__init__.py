@@ -1,8 +1,9 @@
 """GRPO on toy data: the functions behind every number of the book.
 
 The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
-`loss`, `step`, `train`, `exact`, `precision`, `conventions` and `identification`. They need numpy
-only. `grpo.book` serves the pages and has to be imported by name.
+`loss`, `language`, `surrogates`, `step`, `train`, `exact`, `precision`, `conventions` and
+`identification`. They need numpy only. `grpo.book` serves the pages and has to be imported by
+name.
 """
 
 from grpo.advantage import (
@@ -55,23 +56,36 @@ from grpo.kl import (
     sample_log_ratio,
     sample_summary,
 )
+from grpo.language import (
+    Answers,
+    all_answers,
+    answer_gradients,
+    sample_answers,
+    token_log_probabilities,
+)
 from grpo.loss import aggregate_loss, clip_binds, clipped_loss, rejection_mask
 from grpo.precision import round_to_bfloat16
 from grpo.rewards import overlong_penalty
 from grpo.step import advantage_invariants, grpo_step_stats, reward_spread
+from grpo.surrogates import SURROGATES, Judgement, judge, ratios
 from grpo.train import grpo_loss, softmax, train
 
 __version__ = "1.1.0"
 
 __all__ = [
+    "Answers",
     "CONVENTIONS",
     "Candidate",
     "Convention",
     "Identification",
+    "Judgement",
+    "SURROGATES",
     "advantage_invariants",
     "advantages",
     "aggregate_loss",
+    "all_answers",
     "all_equal",
+    "answer_gradients",
     "baseline_standard_error",
     "baseline_variance",
     "bessel_ratio",
@@ -96,6 +110,7 @@ __all__ = [
     "informative_per_rollout",
     "informative_probability",
     "intraclass_correlation",
+    "judge",
     "k1",
     "k2",
     "k3",
@@ -108,15 +123,18 @@ __all__ = [
     "overlong_penalty",
     "pass_at_k",
     "penalty_gradients",
+    "ratios",
     "rejection_mask",
     "reward_spread",
     "rloo_advantages",
     "rollouts_per_informative_group",
     "round_to_bfloat16",
+    "sample_answers",
     "sample_groups",
     "sample_log_ratio",
     "sample_summary",
     "softmax",
     "success_count_probabilities",
+    "token_log_probabilities",
     "train",
 ]
