@@ -73,13 +73,13 @@ from grpo.train import grpo_loss, softmax, train
 __version__ = "1.1.0"
 
 __all__ = [
-    "Answers",
     "CONVENTIONS",
+    "SURROGATES",
+    "Answers",
     "Candidate",
     "Convention",
     "Identification",
     "Judgement",
-    "SURROGATES",
     "advantage_invariants",
     "advantages",
     "aggregate_loss",
