@@ -46,6 +46,8 @@ def test_the_subject_modules_are_known():
         "advantage",
         "conventions",
         "dataset",
+        "engines",
+        "entropy",
         "exact",
         "groups",
         "identification",

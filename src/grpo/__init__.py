@@ -1,9 +1,9 @@
 """GRPO on toy data: the functions behind every number of the book.
 
 The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
-`loss`, `language`, `surrogates`, `step`, `train`, `exact`, `precision`, `conventions` and
-`identification`. They need numpy only. `grpo.book` serves the pages and has to be imported by
-name.
+`loss`, `language`, `surrogates`, `engines`, `entropy`, `step`, `train`, `exact`, `precision`,
+`conventions` and `identification`. They need numpy only. `grpo.book` serves the pages and has to
+be imported by name.
 """
 
 from grpo.advantage import (
@@ -23,6 +23,8 @@ from grpo.dataset import (
     pass_at_k,
     success_count_probabilities,
 )
+from grpo.engines import effective_sample_size, mean_weight, sampler_policy
+from grpo.entropy import entropy, entropy_slope
 from grpo.exact import (
     expectation_over_counts,
     expectation_over_outcomes,
@@ -96,6 +98,9 @@ __all__ = [
     "clipped_loss",
     "decoupled_advantages",
     "degenerate_probability",
+    "effective_sample_size",
+    "entropy",
+    "entropy_slope",
     "exact_summary",
     "expectation_over_counts",
     "expectation_over_outcomes",
@@ -118,6 +123,7 @@ __all__ = [
     "kl_gradient",
     "leave_one_out_baseline",
     "log_ratio",
+    "mean_weight",
     "nondegenerate_mask",
     "outcomes",
     "overlong_penalty",
@@ -133,6 +139,7 @@ __all__ = [
     "sample_groups",
     "sample_log_ratio",
     "sample_summary",
+    "sampler_policy",
     "softmax",
     "success_count_probabilities",
     "token_log_probabilities",
