@@ -13,9 +13,11 @@ from grpo.advantage import (
     decoupled_advantages,
     leave_one_out_baseline,
     rloo_advantages,
+    whitened_advantages,
 )
 from grpo.conventions import CONVENTIONS, Convention
 from grpo.dataset import (
+    batch_arithmetic,
     beta_degenerate_probability,
     fit_beta,
     intraclass_correlation,
@@ -41,6 +43,8 @@ from grpo.groups import (
     nondegenerate_mask,
     rollouts_per_informative_group,
     sample_groups,
+    silent_probabilities,
+    silent_shares,
 )
 from grpo.identification import Candidate, Identification, identify
 from grpo.kl import (
@@ -74,6 +78,7 @@ __all__ = [
     "all_equal",
     "baseline_standard_error",
     "baseline_variance",
+    "batch_arithmetic",
     "bessel_ratio",
     "beta_degenerate_probability",
     "by_group",
@@ -116,7 +121,10 @@ __all__ = [
     "sample_groups",
     "sample_log_ratio",
     "sample_summary",
+    "silent_probabilities",
+    "silent_shares",
     "softmax",
     "success_count_probabilities",
     "train",
+    "whitened_advantages",
 ]
