@@ -689,6 +689,16 @@ def test_whitening_by_tokens_wakes_a_silent_group():
     np.testing.assert_allclose(found[1], 1 / sqrt(7), rtol=1e-12)
 
 
+def test_reinforce_plus_plus_with_and_without_a_baseline_worked_by_hand():
+    two_prompts = [[1, 0, 0, 0], [1, 1, 0, 0]]
+    # mean 3/8 and variance 15/64: 5/8 over the root of it
+    plain = whitened_advantages(two_prompts, eps=0)
+    np.testing.assert_allclose(plain[:, 0], 5 / sqrt(15), rtol=1e-12)
+    # squares of the differences 9/16, three of 1/16 and four of 1/4: 7/4 over 8
+    centred = whitened_advantages(centred_rewards(two_prompts), eps=0)
+    np.testing.assert_allclose(centred[:, 0], [0.75 / sqrt(7 / 32), 0.5 / sqrt(7 / 32)], rtol=1e-12)
+
+
 def test_eps_and_correction_of_whitening_worked_by_hand():
     # 3 and 1: mean 2, sum of squares 2, so the std is 1, and by Bessel the root of 2
     np.testing.assert_allclose(whitened_advantages([3, 1], eps=0.25), [0.8, -0.8], rtol=1e-12)
