@@ -16,8 +16,13 @@ OF_REWARDS = {
     "nondegenerate_mask": grpo.nondegenerate_mask,
     "advantage_invariants": lambda r: grpo.advantage_invariants(r, r),
 }
+SILENT = {
+    "silent_shares": grpo.silent_shares,
+    "reward_spread": lambda r, *bounds: grpo.reward_spread(r, 0, *bounds),
+}
 OF_P_AND_G = {
     "degenerate_probability": grpo.degenerate_probability,
+    "silent_probabilities": grpo.silent_probabilities,
     "informative_probability": grpo.informative_probability,
     "informative_groups": lambda p, G: grpo.informative_groups(100, p, G),
     "informative_per_rollout": grpo.informative_per_rollout,
@@ -48,6 +53,15 @@ OF_COUNTS = {
         lambda n: grpo.expectation_over_outcomes([1, 2], 0.5, n),
     ),
     "expectation_over_counts": ("G", lambda n: grpo.expectation_over_counts([1, 2], 0.5, n)),
+    "batch_arithmetic prompts": ("prompts", lambda n: grpo.batch_arithmetic(n, 4, 8)),
+    "batch_arithmetic G": ("G", lambda n: grpo.batch_arithmetic(100, n, 8)),
+    "batch_arithmetic per_device": ("per_device", lambda n: grpo.batch_arithmetic(100, 4, n)),
+    "batch_arithmetic devices": ("devices", lambda n: grpo.batch_arithmetic(100, 4, 8, n)),
+    "batch_arithmetic accumulation": (
+        "accumulation",
+        lambda n: grpo.batch_arithmetic(100, 4, 8, accumulation=n),
+    ),
+    "batch_arithmetic epochs": ("epochs", lambda n: grpo.batch_arithmetic(100, 4, 8, epochs=n)),
 }
 OF_RNG = {
     "sample_groups": lambda rng: grpo.sample_groups(0.5, 4, 2, rng=rng),
@@ -79,7 +93,8 @@ def each(functions, *bad):
 BAD = [
     *each(
         OF_REWARDS
-        | {"all_equal": grpo.all_equal, "Convention": grpo.Convention("group mean", None)},
+        | {"all_equal": grpo.all_equal, "Convention": grpo.Convention("group mean", None)}
+        | SILENT,
         (1.5, "scalar 1.5"),
         ([], "G = 0"),
         ([[], []], r"G = 0 .*\(2, 0\)"),
@@ -290,6 +305,45 @@ BAD = [
         (["a", "b", "c", "d"], "values must be .*'a'"),
         (None, "values .* None"),
         ([1, 2, 3, 4j], "values .*4j"),
+    ),
+    *each(
+        SILENT,
+        (np.ones((0, 4)), r"\(0, 4\)"),
+        ([[1, 0]], 1, 1, "lowest must be < highest, got 1.0 and 1.0"),
+        ([[1, 0]], 2, "lowest must be < highest, got 2.0 and 1.0"),
+        ([[1, 0]], nan, "lowest is nan"),
+        ([[1, 0]], 0, inf, "highest is inf"),
+        ([[1, 0]], [0], r"lowest must be one number, got \[0\]"),
+        ([[1, 0]], 0, None, "highest .* None"),
+    ),
+    *each(
+        {"batch_arithmetic": grpo.batch_arithmetic},
+        (100, 3, 8, "G = 3 does not divide the 8 completions"),
+        (100, 3, 4, 2, 2, "G = 3 does not divide the 16 completions"),
+        (100, 4, 8, 1, 1, 1, "tokens", "unit must be 'completions' or 'prompts', got 'tokens'"),
+    ),
+    *each(
+        {"whitened_advantages": grpo.whitened_advantages},
+        ([], r"not be empty.*\(0,\)"),
+        ([1, nan], r"computed\[1\] is nan"),
+        ([[1, -inf]], r"computed\[0, 1\] is -inf"),
+        ([[1, 0], [1]], "computed must be numbers in a rectangular array"),
+        (["a", "b"], "computed must be .*'a'"),
+        (None, "computed .* None"),
+        ([1e200, 0], "computed is too large"),
+        ([1, 0], [1], r"\(2,\) and \(1,\)"),
+        ([1, 0], 5, r"\(2,\) and \(\)"),
+        ([1, 0], [1, -2], "lengths must be whole numbers >= 0, got -2"),
+        ([1, 0], [1, 2.5], "lengths must be whole numbers >= 0, got 2.5"),
+        ([1, 0], [1, nan], r"lengths\[1\] is nan"),
+        ([1, 0], [0, 0], "correction must be < 0, the number of responses or tokens, got 0"),
+        ([1, 0], None, 2, "correction must be < 2, the number of responses or tokens, got 2"),
+        ([1, 0], [1, 2], 3, "correction must be < 3, .* got 3"),
+        ([1, 0], None, -1, "correction must be >= 0, got -1"),
+        ([1, 0], None, 0.5, "correction must be a whole number, got 0.5"),
+        ([1, 0], None, 0, -1, "eps must be >= 0, got -1"),
+        ([1, 0], None, 0, nan, "eps is nan"),
+        ([1e-200, 0], None, 0, 0, "eps = 0"),
     ),
     *each(
         {"expectation_over_counts": grpo.expectation_over_counts},

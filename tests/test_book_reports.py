@@ -3,6 +3,7 @@
 `data/field_reports.json` says where each was reported. CONTRIBUTING.md has the list in words.
 """
 
+import copy
 import json
 import re
 import tomllib
@@ -11,6 +12,7 @@ from pathlib import Path
 import build_book
 import pytest
 import refresh
+import test_notebooks
 import yaml
 from book_pages import code_cells, output_texts, read_all
 from bs4 import BeautifulSoup
@@ -27,9 +29,13 @@ OPTIONS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 def test_every_report_is_answered_here_and_in_contributing():
     tested = set(
-        re.findall(r"B\d\d", " ".join(name for name in globals() if "test_b" in name).upper())
+        re.findall(
+            r"[BR]\d\d", " ".join(name for name in globals() if name.startswith("test_")).upper()
+        )
     )
-    listed = set(re.findall(r"\bB\d\d\b", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    listed = set(
+        re.findall(r"\b[BR]\d\d\b", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    )
     assert tested == listed == BOOK
 
 
@@ -119,3 +125,31 @@ def test_b15_a_second_build_does_not_hide_a_warning(tmp_path, monkeypatch):
     build_book.build(tmp_path)
     assert not list((tmp_path / "_build").rglob("old"))
     assert "-W" in commands[0]
+
+
+def test_r17_a_link_to_a_notebook_becomes_one_to_its_page(html):
+    # that the page and the place in it exist is what test_html.py looks at
+    with_fragment = 0
+    for path in (html / "chapters").glob("*.html"):
+        page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        targets = [link["href"] for link in page.find(class_="bd-article").find_all("a", href=True)]
+        assert not [href for href in targets if re.search(r"\.ipynb(?:#|$)", href)], path.name
+        with_fragment += sum(bool(re.search(r"^\w+\.html#", href)) for href in targets)
+    sources = "".join(path.read_text(encoding="utf-8") for path in refresh.notebooks())
+    assert with_fragment >= len(re.findall(r"\]\(\w+\.ipynb#", sources)) > 50
+
+
+@pytest.mark.parametrize("uncounted", [False, True])
+def test_r19_an_output_that_was_cleared_is_missed(monkeypatch, uncounted):
+    name = "03_degenerate_groups"
+    changed = copy.deepcopy(read_all()[name])
+    (cell,) = [cell for cell in code_cells(changed) if cell.id == "kl-term"]
+    cell.outputs = []
+    if uncounted:
+        cell.execution_count = None
+    monkeypatch.setitem(test_notebooks.NOTEBOOKS, name, changed)
+    with pytest.raises(AssertionError, match="kl-term"):
+        test_notebooks.test_a_cell_that_prints_has_its_output(name)
+    if uncounted:  # nbval does not compare such a cell at all
+        with pytest.raises(AssertionError):
+            test_notebooks.test_all_code_cells_were_run_in_order(name)

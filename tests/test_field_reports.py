@@ -24,12 +24,14 @@ from grpo import (
     advantages,
     aggregate_loss,
     all_equal,
+    batch_arithmetic,
     by_group,
     centred_rewards,
     clip_binds,
     clipped_loss,
     decoupled_advantages,
     degenerate_probability,
+    expectation_over_counts,
     grpo_loss,
     k1,
     k2,
@@ -44,12 +46,17 @@ from grpo import (
     reward_spread,
     rloo_advantages,
     round_to_bfloat16,
+    silent_probabilities,
+    silent_shares,
+    success_count_probabilities,
+    whitened_advantages,
 )
 
 REPORTS = json.loads(
     Path(__file__).with_name("data").joinpath("field_reports.json").read_text(encoding="utf-8")
 )
 NUMERIC = {report["id"]: report for report in REPORTS if report["kind"] == "numeric"}
+ASKED = [report for report in REPORTS if report["kind"] in ("numeric", "use")]
 DTYPES = (np.float16, np.float32, np.float64)
 SINGLE_ZERO = Convention("group mean", "group std", 1, single="zero")
 
@@ -76,7 +83,7 @@ def test_every_numeric_report_has_a_test_that_reads_all_its_values(monkeypatch):
     tests = {
         name.split("_")[1].upper(): function
         for name, function in globals().items()
-        if name.startswith("test_n")
+        if re.match(r"test_[nr]\d\d_", name)
     }
     assert set(tests) == set(NUMERIC)
     read = set()
@@ -579,6 +586,210 @@ def test_rule_bfloat16_is_the_nearest_number_with_eight_binary_digits(x):
     assert float(round_to_bfloat16(found)) == found
 
 
+def test_r01_only_the_place_in_the_group_is_left():
+    given_case, expected = case("R01")
+    for i, group in enumerate(given_case["groups"]):
+        for name, correction in (("population", 0), ("sample", 1)):
+            found = advantages(group, correction, eps=given_case["eps"])
+            np.testing.assert_allclose(found, expected[name][i], rtol=0, atol=1e-9)
+    assert given_case["groups"][3] == [10 * r for r in given_case["groups"][4]]
+
+
+@given(st.integers(2, 40), st.integers(1, 1000), st.integers(-8, 8))
+def test_rule_one_against_the_rest_has_the_advantages_of_its_group_size(G, size, worst):
+    group = np.full(G, float(worst))
+    group[-1] += size
+    found = advantages(group, eps=0)
+    np.testing.assert_allclose(found[:-1], -1 / sqrt(G - 1), rtol=1e-9)
+    assert found[-1] == pytest.approx(sqrt(G - 1), rel=1e-9)
+    assert advantages(group, 1, eps=0)[-1] == pytest.approx((G - 1) / sqrt(G), rel=1e-9)
+
+
+def test_r03_a_reward_that_does_not_apply_adds_nothing():
+    given_case, _ = case("R03")
+    weights, over_batch = given_case["weights"], given_case["over_batch"]
+    for name in ("whole_group_missing", "one_missing"):
+        r = np.array(given_case[name], dtype=float)
+        close(decoupled_advantages(r, weights, eps=0, over_batch=over_batch), "R03", name)
+    filled = decoupled_advantages(np.nan_to_num(r), weights, eps=0, over_batch=over_batch)
+    (naive,) = NUMERIC["R03"]["naive_wrong"].values()
+    np.testing.assert_allclose(filled[0], naive, rtol=0, atol=5e-5)
+
+
+@given(seeds, st.integers(1, 4), st.integers(2, 6), st.integers(1, 3), st.sampled_from([0, 1]))
+def test_rule_each_reward_is_normalised_over_those_that_have_it(seed, n, G, m, correction):
+    rng = np.random.default_rng(seed)
+    r = rng.integers(0, 3, size=(n, G, m)).astype(float)
+    r[rng.random(r.shape) < 0.3] = np.nan
+    r[0, 0, 0] = 1.0
+    weights = rng.integers(1, 4, size=m)
+    expected = np.zeros((n, G))
+    for g, k in np.ndindex(n, m):
+        there = ~np.isnan(r[g, :, k])
+        column = r[g, there, k]
+        if len(set(column)) > 1:
+            deviations = column - column.mean()
+            std = sqrt(np.sum(deviations**2) / (len(column) - correction))
+            expected[g, there] += weights[k] * deviations / std
+    once = decoupled_advantages(r, weights, correction, eps=0, over_batch=False)
+    np.testing.assert_allclose(once, expected, rtol=1e-9, atol=1e-12)
+
+
+@given(seeds, st.booleans())
+def test_rule_a_rollout_that_no_reward_applies_to_is_as_if_it_were_not_there(seed, over_batch):
+    rng = np.random.default_rng(seed)
+    r = rng.integers(0, 3, size=(3, 4, 2)).astype(float)
+    more = np.concatenate([np.full((3, 1, 2), np.nan), r], axis=1)
+    found = decoupled_advantages(more, [1, 2], eps=0, over_batch=over_batch)
+    without = decoupled_advantages(r, [1, 2], eps=0, over_batch=over_batch)
+    np.testing.assert_allclose(found[:, 1:], without, rtol=1e-12, atol=1e-12)
+    assert not found[:, 0].any()
+
+
+def test_r05_whitening_by_tokens_and_once_more():
+    given_case, expected = case("R05")
+    tokens = given_case["token_weighted"]
+    found = whitened_advantages(tokens["rewards"], tokens["lengths"], eps=0)
+    close(found, "R05", "token_weighted")
+    close(whitened_advantages(tokens["rewards"], eps=0), "R05", "per_response")
+    once = np.array(given_case["twice"]["group_advantages"])
+    twice = whitened_advantages(once, eps=0)
+    close(twice, "R05", "twice")
+    assert twice[0, 0] == pytest.approx(1 / sqrt(np.mean(~all_equal(once))))
+    assert expected["factor"].startswith("1/sqrt(live share)")
+
+
+@given(seeds, st.integers(1, 6), st.integers(1, 8), st.sampled_from([0, 1]))
+def test_rule_whitening_by_tokens_is_that_of_the_list_of_tokens(seed, n, longest, correction):
+    rng = np.random.default_rng(seed)
+    A, lengths = rng.normal(size=n), rng.integers(0, longest + 1, size=n)
+    lengths[0] += 2
+    tokens = np.repeat(A, lengths)
+    found = whitened_advantages(A, lengths, correction, eps=0)
+    assert not found[lengths == 0].any()
+    if len(set(tokens)) > 1:
+        expected = (tokens - tokens.mean()) / tokens.std(ddof=correction)
+        np.testing.assert_allclose(np.repeat(found, lengths), expected, rtol=1e-9, atol=1e-12)
+    else:
+        assert not found.any()
+
+
+@given(rewards(min_group=2, max_dims=2, spread=True), st.integers(0, 8), st.sampled_from([0, 1]))
+def test_rule_whitening_multiplies_by_one_over_the_root_of_the_live_share(r, silent, correction):
+    live = np.atleast_2d(r)
+    batch = np.concatenate([live, np.ones((silent, live.shape[1]))])
+    once = advantages(batch, correction, eps=1e-300)
+    expected = advantages(batch, eps=1e-300) / sqrt(len(live) / len(batch))
+    np.testing.assert_allclose(whitened_advantages(once, eps=0), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_whitening_by_tokens_wakes_a_silent_group():
+    # tokens 1 and 1, -1 three times and again, 0 eight times: mean -1/4, variance 7/16
+    found = whitened_advantages([[1, -1, 1, -1], [0] * 4], [[1, 3, 1, 3], [2] * 4], eps=0)
+    np.testing.assert_allclose(found[1], 1 / sqrt(7), rtol=1e-12)
+
+
+def test_reinforce_plus_plus_with_and_without_a_baseline_worked_by_hand():
+    two_prompts = [[1, 0, 0, 0], [1, 1, 0, 0]]
+    # mean 3/8 and variance 15/64: 5/8 over the root of it
+    plain = whitened_advantages(two_prompts, eps=0)
+    np.testing.assert_allclose(plain[:, 0], 5 / sqrt(15), rtol=1e-12)
+    # squares of the differences 9/16, three of 1/16 and four of 1/4: 7/4 over 8
+    centred = whitened_advantages(centred_rewards(two_prompts), eps=0)
+    np.testing.assert_allclose(centred[:, 0], [0.75 / sqrt(7 / 32), 0.5 / sqrt(7 / 32)], rtol=1e-12)
+
+
+def test_eps_and_correction_of_whitening_worked_by_hand():
+    # 3 and 1: mean 2, sum of squares 2, so the std is 1, and by Bessel the root of 2
+    np.testing.assert_allclose(whitened_advantages([3, 1], eps=0.25), [0.8, -0.8], rtol=1e-12)
+    bessel = whitened_advantages([3, 1], correction=1, eps=0)
+    np.testing.assert_allclose(bessel, [sqrt(0.5), -sqrt(0.5)], rtol=1e-12)
+
+
+def test_r07_too_hard_or_too_easy():
+    given_case, expected = case("R07")
+    names = {"all_zero": "silent_lowest", "all_one": "silent_highest"}
+    for function in (silent_shares, reward_spread):
+        found = function(given_case["rewards"])
+        assert {key: found[name] for key, name in names.items()} == {
+            key: expected[key] for key in names
+        }
+        assert found["silent_other"] == 0
+    assert found["groups/degenerate"] == expected["silent"]
+    p, G = given_case["expected_at"]["p"], given_case["expected_at"]["G"]
+    theory = silent_probabilities(p, G)
+    for (key, name), count in zip(names.items(), (0, G), strict=True):
+        close(theory[name], "R07", f"theory.{key}")
+        by_counts = expectation_over_counts(np.arange(G + 1) == count, p, G)
+        assert theory[name] == pytest.approx(by_counts, rel=1e-12)
+
+
+@given(rewards(max_dims=2), st.integers(-4, 0), st.integers(1, 4))
+def test_rule_the_silent_shares_are_counts_of_groups(r, lowest, highest):
+    groups = np.atleast_2d(r).round()
+    found = silent_shares(groups, lowest, highest)
+    sets = [set(group) for group in groups.tolist()]
+    assert found["silent_lowest"] == pytest.approx(np.mean([s == {lowest} for s in sets]))
+    assert found["silent_highest"] == pytest.approx(np.mean([s == {highest} for s in sets]))
+    assert sum(found.values()) == pytest.approx(np.mean([len(s) == 1 for s in sets]))
+
+
+def test_the_lowest_reward_is_compared_in_the_dtype_of_the_rewards():
+    tenth = np.full((1, 3), 0.1, np.float32)
+    assert silent_shares(tenth, lowest=0.1)["silent_lowest"] == 1
+    assert silent_shares(tenth, lowest=0, highest=0.1)["silent_highest"] == 1
+
+
+@given(st.fractions(0, 1), st.integers(1, 30))
+def test_rule_the_two_silent_probabilities_are_exact(p, G):
+    found = silent_probabilities(float(p), G)
+    assert found["silent_lowest"] == pytest.approx(float((1 - p) ** G), rel=1e-9)
+    assert found["silent_highest"] == pytest.approx(float(p**G), rel=1e-9)
+    assert sum(found.values()) == pytest.approx(degenerate_probability(float(p), G))
+
+
+def test_over_prompts_the_silent_probabilities_are_the_ends_of_the_counts():
+    p = (np.arange(20_000) + 0.5) / 20_000  # the uniform distribution, Beta(1, 1)
+    found = silent_probabilities(p, 4)
+    ends = success_count_probabilities(1, 1, 4)[[0, -1]]
+    np.testing.assert_allclose([share.mean() for share in found.values()], ends, rtol=1e-7)
+
+
+def test_r16_a_batch_of_completions():
+    given_case, expected = case("R16")
+    found = batch_arithmetic(
+        given_case["prompts"],
+        given_case["generations"],
+        given_case["per_device"],
+        given_case["devices"],
+        given_case["accumulation"],
+        given_case["epochs"],
+    )
+    for name in ("completions_per_step", "prompts_per_step", "steps"):
+        assert found[name] == expected[name]
+    assert found["prompts_left_over"] == 0
+    naive = 2 * 8000 / (4 * 2 * 3)
+    assert naive == pytest.approx(NUMERIC["R16"]["naive_wrong"], abs=5e-3)
+
+
+@given(st.integers(1, 60), *[st.integers(1, 4)] * 5, st.sampled_from(["completions", "prompts"]))
+def test_rule_the_steps_are_those_of_a_loop_over_the_data(
+    prompts, G, size, devices, accumulation, epochs, unit
+):
+    per_device = size * G if unit == "completions" else size
+    found = batch_arithmetic(prompts, G, per_device, devices, accumulation, epochs, unit)
+    steps, left = 0, 0
+    for _ in range(epochs):
+        waiting = [prompt for prompt in range(prompts) for _ in range(G)]
+        while len(waiting) >= found["completions_per_step"]:
+            waiting = waiting[found["completions_per_step"] :]
+            steps += 1
+        left = len(set(waiting))
+    assert (found["steps"], found["prompts_left_over"]) == (steps, left)
+    assert found["prompts_per_step"] == size * devices * accumulation
+    assert found["completions_per_step"] == G * found["prompts_per_step"]
+
+
 SOME = np.zeros((2, 3, 2))
 
 
@@ -592,7 +803,12 @@ SOME = np.zeros((2, 3, 2))
         (lambda: by_group(advantages, [1, np.nan], [0, 0]), r"rewards\[1\] is nan"),
         (lambda: decoupled_advantages(SOME, [1]), r"got \(2, 3, 2\) and \(1,\)"),
         (lambda: decoupled_advantages(SOME[0], [1, 1]), r"\(groups, G, m\)"),
-        (lambda: decoupled_advantages(SOME * np.nan, [1, 1]), r"rewards\[0, 0, 0\] is nan"),
+        (lambda: decoupled_advantages(SOME * np.nan, [1, 1]), r"every reward is NaN.*\(2, 3, 2\)"),
+        (lambda: decoupled_advantages([[[1, np.nan], [0, np.inf]]], [1, 1]), r"\[0, 1, 1\] is inf"),
+        (
+            lambda: decoupled_advantages([[[1], [0], [np.nan]]], [1], correction=2),
+            "correction must be < G = 2, got 2",
+        ),
         (lambda: decoupled_advantages(SOME, [1, np.inf]), r"weights\[1\] is inf"),
         (lambda: decoupled_advantages(SOME, [1, 1], correction=3), "correction must be < G = 3"),
         (lambda: reward_spread([1, 0]), r"shape \(n, G\), got \(2,\)"),
@@ -639,5 +855,13 @@ def test_the_index_leads_to_the_heading_that_it_names():
 
 def test_each_report_is_linked_once():
     linked = re.findall(r"\]\((https://github\.com/[^)]+)\)", ENTRIES)
-    reported = [url for r in NUMERIC.values() for url in (r["url"], *r["more_urls"])]
+    reported = [url for r in ASKED for url in (r["url"], *r["more_urls"])]
     assert sorted(linked) == sorted(reported)
+
+
+def test_the_missing_module_is_in_the_index_under_the_words_of_the_error():
+    (report,) = [report for report in REPORTS if report["kind"] == "use"]
+    assert report["id"] == "R18"
+    rows = re.findall(r"^\| (.+) \| \[.+\]\(#1531-", ENTRIES, re.M)
+    assert "`No module named grpo`" in rows
+    assert "pip install grpo" not in ENTRIES

@@ -9,6 +9,7 @@ from strategies import probabilities, rewards, seeds
 from grpo import advantage_invariants, advantages, grpo_step_stats
 
 NEED_A_LIVE_GROUP = ("adv_std_live", "group_std_min", "group_std_max")
+SILENT = ("silent_lowest", "silent_highest", "silent_other")
 INVARIANTS = {"adv_mean", "group_mean_max", *NEED_A_LIVE_GROUP}
 
 
@@ -126,7 +127,10 @@ def test_the_step_counts_the_groups_that_differ(p, G, n_prompts, seed):
     drawn = np.random.default_rng(seed).random((n_prompts, G)) < p
     live = sum(len(set(group)) > 1 for group in drawn.tolist())
     found = grpo_step_stats(p, G, n_prompts, rng=np.random.default_rng(seed))
-    assert found.keys() == {"p", "G", "live_frac", "effective_prompts", *INVARIANTS}
+    assert found.keys() == {"p", "G", "live_frac", "effective_prompts", *SILENT, *INVARIANTS}
+    assert found["silent_lowest"] == close(np.mean(drawn.sum(axis=1) == 0))
+    assert found["silent_highest"] == close(np.mean(drawn.sum(axis=1) == G))
+    assert found["silent_other"] == 0
     assert (found["p"], found["G"]) == (p, G)
     assert found["effective_prompts"] == live
     assert type(found["effective_prompts"]) is int
@@ -145,7 +149,9 @@ def test_the_step_uses_the_population_std_with_eps_1e_8():
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
-def test_the_live_share_agrees_within_five_standard_errors(p):
+def test_the_live_and_the_silent_shares_agree_within_five_standard_errors(p):
     exact = 1 - p**4 - (1 - p) ** 4
     found = grpo_step_stats(p, 4, 20_000, rng=np.random.default_rng(2))
     assert abs(found["live_frac"] - exact) < 5 * sqrt(exact * (1 - exact) / 20_000)
+    for name, exact in (("silent_lowest", (1 - p) ** 4), ("silent_highest", p**4)):
+        assert abs(found[name] - exact) < 5 * sqrt(exact * (1 - exact) / 20_000)

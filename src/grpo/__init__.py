@@ -14,9 +14,11 @@ from grpo.advantage import (
     decoupled_advantages,
     leave_one_out_baseline,
     rloo_advantages,
+    whitened_advantages,
 )
 from grpo.conventions import CONVENTIONS, Convention
 from grpo.dataset import (
+    batch_arithmetic,
     beta_degenerate_probability,
     fit_beta,
     intraclass_correlation,
@@ -44,6 +46,8 @@ from grpo.groups import (
     nondegenerate_mask,
     rollouts_per_informative_group,
     sample_groups,
+    silent_probabilities,
+    silent_shares,
 )
 from grpo.identification import Candidate, Identification, identify
 from grpo.kl import (
@@ -90,6 +94,7 @@ __all__ = [
     "answer_gradients",
     "baseline_standard_error",
     "baseline_variance",
+    "batch_arithmetic",
     "bessel_ratio",
     "beta_degenerate_probability",
     "by_group",
@@ -140,8 +145,11 @@ __all__ = [
     "sample_log_ratio",
     "sample_summary",
     "sampler_policy",
+    "silent_probabilities",
+    "silent_shares",
     "softmax",
     "success_count_probabilities",
     "token_log_probabilities",
     "train",
+    "whitened_advantages",
 ]

@@ -68,10 +68,10 @@ def group_mean(rewards):
     return mean
 
 
-def group_std(rewards, mean, correction=0):
+def group_std(rewards, mean, correction=0, where=True):
     """Return the standard deviation over the last axis, kept as an axis; refuse an overflow."""
     with np.errstate(over="ignore"):
-        std = rewards.std(axis=-1, keepdims=True, ddof=correction, mean=mean)
+        std = rewards.std(axis=-1, keepdims=True, ddof=correction, mean=mean, where=where)
     if not np.isfinite(std).all():
         raise ValueError(f"rewards are too large: their squares overflow {rewards.dtype}")
     return std

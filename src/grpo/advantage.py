@@ -5,11 +5,13 @@ import numpy as np
 from grpo._validate import (
     as_count,
     as_finite,
+    as_floats,
     as_group_size,
     as_rewards,
     as_tolerance,
     group_mean,
     group_std,
+    not_finite,
     positive_divisor,
 )
 
@@ -232,7 +234,7 @@ def decoupled_advantages(rewards, weights, correction=0, eps=1e-8, over_batch=Tr
     Parameters
     ----------
     rewards : array_like, shape (groups, G, m)
-        The m rewards of each rollout.
+        The m rewards of each rollout; NaN where a reward does not apply.
     weights : array_like, shape (m,)
         Their weights.
     correction : int, default 0
@@ -240,18 +242,21 @@ def decoupled_advantages(rewards, weights, correction=0, eps=1e-8, over_batch=Tr
     eps : float, default 1e-8
         Added to each standard deviation, without unit after the first division.
     over_batch : bool, default True
-        Whether the sum is normalised once more, over the whole batch.
+        Whether the sum is normalised once more, over the whole batch, as `whitened_advantages`
+        does. A rollout to which no reward applies is left out of that.
 
     Returns
     -------
     ndarray of float64, shape (groups, G)
-        The advantages, without unit. A reward without spread in its group contributes 0.
+        The advantages, without unit. A reward without spread in its group contributes 0, and so
+        does a reward to a rollout that it does not apply to.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit, a number is NaN or infinite, or `correction` or `eps` is out of
-        range.
+        If the shapes do not fit, a reward is infinite, all are NaN, a weight is NaN or infinite,
+        `eps` is out of range, or `correction` is not in [0, n) for the n rollouts of a group that
+        a reward applies to.
 
     Notes
     -----
@@ -260,7 +265,9 @@ def decoupled_advantages(rewards, weights, correction=0, eps=1e-8, over_batch=Tr
         \hat A_i = \frac{S_i - \bar S}{\operatorname{std}(S) + \epsilon}
 
     The decoupled normalisation of GDPO (arXiv:2601.05242); the mean and the standard deviation of
-    the second step are those of the batch.
+    the second step are those of the batch. A reward is normalised over the rollouts of the group
+    that have it, and what is missing adds nothing: 0 is the advantage of a rollout at the mean,
+    whereas a reward of 0 would count as an answer that failed.
 
     Examples
     --------
@@ -269,28 +276,117 @@ def decoupled_advantages(rewards, weights, correction=0, eps=1e-8, over_batch=Tr
     >>> decoupled_advantages(rewards, [1, 1], over_batch=False).round(3)
     array([[-1.,  1.],
            [-2.,  2.]])
+    >>> only_one_has_a_second_reward = [[[0, 7], [1, float("nan")]]]
+    >>> decoupled_advantages(only_one_has_a_second_reward, [1, 1], over_batch=False).round(3)
+    array([[-1.,  1.]])
     """
-    rewards = as_finite("rewards", rewards).astype(float)
+    rewards = as_floats("rewards", rewards).astype(float)
+    if np.isinf(rewards).any():
+        raise not_finite("rewards", np.where(np.isnan(rewards), 0.0, rewards))
     weights = as_finite("weights", weights)
     if rewards.ndim != 3 or 0 in rewards.shape or weights.shape != rewards.shape[2:]:
         raise ValueError(
             f"rewards must have shape (groups, G, m) and weights (m,), "
             f"got {rewards.shape} and {weights.shape}"
         )
-    total = _normalised(np.moveaxis(rewards, 2, 0), correction, eps)
-    total = np.tensordot(weights, total, axes=1)
-    return (
-        _normalised(total.reshape(1, -1), correction, eps).reshape(total.shape)
-        if over_batch
-        else total
-    )
+    applies = ~np.isnan(rewards)
+    if not applies.any():
+        raise ValueError(f"every reward is NaN, in rewards of shape {rewards.shape}")
+    of_each = _normalised(np.moveaxis(rewards, 2, 0), np.moveaxis(applies, 2, 0), correction, eps)
+    total = np.tensordot(weights, of_each, axes=1)
+    return whitened_advantages(total, applies.any(axis=2), correction, eps) if over_batch else total
 
 
-def _normalised(values, correction, eps):
-    """Return `advantages`, 0 for a run of the last axis without spread whatever eps is."""
-    spread = np.ptp(values, axis=-1, keepdims=True) > 0
+def whitened_advantages(computed, lengths=None, correction=0, eps=1e-8):
+    r"""Return advantages normalised over the whole batch, by responses or by tokens.
+
+    Parameters
+    ----------
+    computed : array_like
+        One advantage for each response: rewards, or advantages that were normalised by group
+        before.
+    lengths : array_like of int, optional
+        Tokens of each response, in the shape of `computed`; each response then counts as often
+        as it is long. By default each counts once.
+    correction : int, default 0
+        What is subtracted from the number of tokens, or of responses, under the sum of squares.
+    eps : float, default 1e-8
+        Added to the standard deviation, in the unit of `computed`.
+
+    Returns
+    -------
+    ndarray of float64, of the shape of `computed`
+        The advantages, without unit; 0 for a response without tokens, and everywhere if the
+        others do not differ.
+
+    Raises
+    ------
+    ValueError
+        If `computed` is empty, the shapes differ, a number is NaN or infinite, a length is not a
+        whole number >= 0, `eps` is out of range, or `correction` is not in [0, n) for n tokens or
+        responses.
+
+    Notes
+    -----
+    .. math::
+        \hat A_i = \frac{A_i - \bar A}{\operatorname{std}(A) + \epsilon}, \qquad
+        \bar A = \frac{\sum_i L_i A_i}{\sum_i L_i}, \quad
+        \operatorname{std}(A)^2 = \frac{\sum_i L_i (A_i - \bar A)^2}{\sum_i L_i - c}
+
+    with :math:`L_i` for the lengths and c for `correction`. The global normalisation of
+    REINFORCE++ (arXiv:2501.03262). Group advantages with a population standard deviation of one
+    are multiplied by :math:`1/\sqrt{\text{live share}}` when each response counts once and the
+    groups are of one size.
+
+    Examples
+    --------
+    >>> from grpo import whitened_advantages
+    >>> whitened_advantages([1, 0]).round(4)
+    array([ 1., -1.])
+    >>> whitened_advantages([1, 0], lengths=[1, 3]).round(4)
+    array([ 1.7321, -0.5774])
+    """
+    computed = as_finite("computed", computed).astype(float)
+    counts = as_finite("lengths", np.ones(computed.shape) if lengths is None else lengths)
+    if counts.shape != computed.shape or not computed.size:
+        raise ValueError(
+            f"computed must not be empty and lengths must have its shape, "
+            f"got {computed.shape} and {counts.shape}"
+        )
+    wrong = (counts < 0) | (counts != np.floor(counts))
+    if wrong.any():
+        raise ValueError(f"lengths must be whole numbers >= 0, got {counts[wrong][0]:g}")
+    correction, eps = as_count("correction", correction, smallest=0), as_tolerance("eps", eps)
+    total = counts.sum()
+    if correction >= total:
+        raise ValueError(
+            f"correction must be < {total:g}, the number of responses or tokens, got {correction}"
+        )
+    counted = counts > 0
+    if np.ptp(computed[counted]) == 0:
+        return np.zeros(computed.shape)
+    deviations = np.where(counted, computed - (counts * computed).sum() / total, 0.0)
+    with np.errstate(over="ignore"):
+        std = np.sqrt((counts * deviations**2).sum() / (total - correction))
+    if not np.isfinite(std):
+        raise ValueError("computed is too large: its squares overflow float64")
+    return deviations / positive_divisor(computed.reshape(1, -1), std.reshape(1, 1), eps)[0, 0]
+
+
+def _normalised(values, present, correction, eps):
+    """Return `advantages` of what is present on the last axis; 0 elsewhere and without spread."""
+    largest = values.max(axis=-1, keepdims=True, where=present, initial=-np.inf)
+    smallest = values.min(axis=-1, keepdims=True, where=present, initial=np.inf)
+    spread = largest > smallest
     varied = np.where(spread, values, np.arange(values.shape[-1]))
-    return np.where(spread, advantages(varied, correction, eps), 0.0)
+    present = present | ~spread
+    n = present.sum(axis=-1).min()
+    if as_count("correction", correction, smallest=0) >= n:
+        raise ValueError(f"correction must be < G = {n}, got {correction}")
+    mean = varied.mean(axis=-1, keepdims=True, where=present)
+    std = group_std(varied, mean, correction, where=present)
+    divisor = positive_divisor(varied, np.where(spread, std, 1.0), as_tolerance("eps", eps))
+    return np.where(spread & present, (varied - mean) / divisor, 0.0)
 
 
 def bessel_ratio(G):

@@ -1,4 +1,4 @@
-"""A data set of prompts whose success probability varies, by a Beta distribution."""
+"""A data set of prompts: how their success probability varies, and how many steps it makes."""
 
 import numpy as np
 
@@ -238,3 +238,69 @@ def pass_at_k(n, right, k):
     # C(n-c, k) / C(n, k) is the product of (n - c - i) / (n - i) over i < k
     i = np.arange(k)
     return 1 - np.prod(np.maximum(n - right[..., None] - i, 0) / (n - i), axis=-1)[()]
+
+
+def batch_arithmetic(
+    prompts, G, per_device, devices=1, accumulation=1, epochs=1, unit="completions"
+):
+    r"""Return how many prompts and completions one step takes, and how many steps there are.
+
+    Parameters
+    ----------
+    prompts : int
+        Prompts in the data set, >= 1.
+    G : int
+        Completions of each prompt, G >= 1.
+    per_device : int
+        Batch size of one device in one pass, >= 1, in `unit`.
+    devices, accumulation, epochs : int, default 1
+        Devices that share a batch, passes before each step, and passes over the data set.
+    unit : {"completions", "prompts"}, default "completions"
+        What `per_device` counts. A prompt that is sampled G times is G completions.
+
+    Returns
+    -------
+    dict of str to int
+        `completions_per_step` and `prompts_per_step`; `steps` in all epochs, where each uses its
+        completions once; `prompts_left_over`, which an epoch does not use since they do not fill
+        a batch.
+
+    Raises
+    ------
+    ValueError
+        If a number is not whole or < 1, `unit` is another one, or G does not divide the
+        completions of a step, so that a group would be cut.
+
+    Notes
+    -----
+    .. math::
+        \text{prompts per step} = \frac{\text{per device} \cdot \text{devices} \cdot
+        \text{accumulation}}{G}, \qquad
+        \text{steps} = \text{epochs} \cdot
+        \left\lfloor \frac{\text{prompts}}{\text{prompts per step}} \right\rfloor
+
+    where `per_device` counts completions; where it counts prompts there is no division by G. A
+    step is one of the loop over batches in DeepSeekMath, algorithm 1 (arXiv:2402.03300).
+
+    Examples
+    --------
+    >>> from grpo import batch_arithmetic
+    >>> batch_arithmetic(8000, G=6, per_device=4, devices=3, accumulation=2, epochs=2)
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'completions_per_step': 24, 'prompts_per_step': 4, 'steps': 4000, 'prompts_left_over': 0}
+    """
+    prompts, G, epochs = as_count("prompts", prompts), as_count("G", G), as_count("epochs", epochs)
+    size = as_count("per_device", per_device)
+    size *= as_count("devices", devices) * as_count("accumulation", accumulation)
+    if unit not in ("completions", "prompts"):
+        raise ValueError(f"unit must be 'completions' or 'prompts', got {unit!r}")
+    completions = size if unit == "completions" else size * G
+    if completions % G:
+        raise ValueError(f"G = {G} does not divide the {completions} completions of a step")
+    at_once = completions // G
+    return {
+        "completions_per_step": completions,
+        "prompts_per_step": at_once,
+        "steps": epochs * (prompts // at_once),
+        "prompts_left_over": prompts % at_once,
+    }

@@ -211,6 +211,103 @@ def all_equal(rewards):
     return rewards.max(axis=-1) == rewards.min(axis=-1)
 
 
+def silent_shares(rewards, lowest=0.0, highest=1.0):
+    r"""Return which share of the groups is silent at the lowest, the highest and another reward.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (..., G)
+        Rewards; each run of the last axis is one group. There is one group at least.
+    lowest : float, default 0.0
+        The reward of an answer that fails.
+    highest : float, default 1.0
+        The reward of an answer that is right, > lowest.
+
+    Returns
+    -------
+    dict of str to float
+        `silent_lowest`, the share of groups in which every reward is `lowest`; `silent_highest`,
+        in which every one is `highest`; `silent_other`, in which all agree on another value. Their
+        sum is the share of groups without gradient.
+
+    Raises
+    ------
+    ValueError
+        If there is no group, a group is empty, a reward is NaN or infinite, or `lowest` and
+        `highest` are not numbers with lowest < highest.
+
+    Notes
+    -----
+    .. math::
+        \frac{1}{n} \left| \{ g : r_{g1} = \dots = r_{gG} = r_{\min} \} \right|, \quad
+        \frac{1}{n} \left| \{ g : r_{g1} = \dots = r_{gG} = r_{\max} \} \right|
+
+    DAPO, section 3.2 (arXiv:2503.14476), names the two: accuracy 0 and accuracy 1. The first are
+    prompts that are too hard, the second too easy. What the numbers are compared with is not read
+    off the batch: in a batch where everybody fails the lowest reward is the highest too.
+
+    Examples
+    --------
+    >>> from grpo import silent_shares
+    >>> silent_shares([[0, 0], [0, 0], [1, 1], [1, 0]])
+    {'silent_lowest': 0.5, 'silent_highest': 0.25, 'silent_other': 0.0}
+    """
+    silent = all_equal(rewards)
+    if not silent.size:
+        raise ValueError(f"there must be a group, got rewards of shape {np.shape(rewards)}")
+    lowest, highest = as_number("lowest", lowest), as_number("highest", highest)
+    if lowest >= highest:
+        raise ValueError(f"lowest must be < highest, got {lowest} and {highest}")
+    first = as_rewards(rewards)[..., 0]
+    at_lowest = silent & (first == first.dtype.type(lowest))
+    at_highest = silent & (first == first.dtype.type(highest))
+    return {
+        "silent_lowest": float(at_lowest.mean()),
+        "silent_highest": float(at_highest.mean()),
+        "silent_other": float((silent & ~at_lowest & ~at_highest).mean()),
+    }
+
+
+def silent_probabilities(p, G):
+    r"""Return how often a group of binary rewards is silent because all fail, or all succeed.
+
+    Parameters
+    ----------
+    p : array_like
+        Probability that one rollout is right, in [0, 1].
+    G : array_like of int
+        Rollouts in a group, G >= 1; broadcasts against `p`.
+
+    Returns
+    -------
+    dict of str to float or ndarray
+        The expectations of the first two `silent_shares`; the third is 0. At G = 1 they sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If p is outside [0, 1] or G is not a whole number >= 1.
+
+    Notes
+    -----
+    .. math:: (1-p)^G \quad\text{and}\quad p^G
+
+    The two terms of `degenerate_probability`: accuracy 0 and accuracy 1 in DAPO, section 3.2
+    (arXiv:2503.14476). For a data set of prompts they are the two ends of
+    `success_count_probabilities`.
+
+    Examples
+    --------
+    >>> from grpo import silent_probabilities
+    >>> for name, share in silent_probabilities(0.9, G=4).items():
+    ...     print(f"{name} {share:.4f}")
+    silent_lowest 0.0001
+    silent_highest 0.6561
+    """
+    p, G = as_probability(p), as_group_size(G)
+    return {"silent_lowest": (1 - p) ** G, "silent_highest": p**G}
+
+
 def informative_groups(budget, p, G):
     r"""Return the expected number of informative groups that a budget of rollouts buys.
 

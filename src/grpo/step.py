@@ -4,7 +4,7 @@ import numpy as np
 
 from grpo._validate import as_count, as_finite, as_rewards, group_mean, group_std
 from grpo.advantage import advantages
-from grpo.groups import all_equal, nondegenerate_mask, sample_groups
+from grpo.groups import all_equal, nondegenerate_mask, sample_groups, silent_shares
 
 
 def advantage_invariants(rewards, computed):
@@ -68,8 +68,8 @@ def advantage_invariants(rewards, computed):
     }
 
 
-def reward_spread(rewards, correction=0):
-    r"""Return the two standard deviations of rewards that logs confuse, and the silent share.
+def reward_spread(rewards, correction=0, lowest=0.0, highest=1.0):
+    r"""Return the two standard deviations of rewards that logs confuse, and the silent shares.
 
     Parameters
     ----------
@@ -77,19 +77,23 @@ def reward_spread(rewards, correction=0):
         Rewards; each row is one group.
     correction : int, default 0
         As in `advantages`.
+    lowest : float, default 0.0
+        As in `silent_shares`.
+    highest : float, default 1.0
+        As in `silent_shares`.
 
     Returns
     -------
     dict of str to float
         `group_std_mean`, the mean over groups of the standard deviation within; `batch_std`, the
         standard deviation of all rewards; both in units of reward. `groups/degenerate`, the
-        share of groups with equal rewards.
+        share of groups with equal rewards; then its parts, the entries of `silent_shares`.
 
     Raises
     ------
     ValueError
-        If the shape is not (n, G) with n >= 1, a reward is NaN or infinite, or `correction` is
-        not a whole number in [0, G).
+        If the shape is not (n, G) with n >= 1, a reward is NaN or infinite, `correction` is not a
+        whole number in [0, G), or not lowest < highest.
 
     Notes
     -----
@@ -103,8 +107,11 @@ def reward_spread(rewards, correction=0):
     Examples
     --------
     >>> from grpo import reward_spread
-    >>> reward_spread([[0, 0, 0, 0], [1, 1, 1, 1]])
-    {'group_std_mean': 0.0, 'batch_std': 0.5, 'groups/degenerate': 1.0}
+    >>> found = reward_spread([[0, 0, 0, 0], [1, 1, 1, 1]])
+    >>> found["group_std_mean"], found["batch_std"], found["groups/degenerate"]
+    (0.0, 0.5, 1.0)
+    >>> found["silent_lowest"], found["silent_highest"], found["silent_other"]
+    (0.5, 0.5, 0.0)
     """
     rewards = as_rewards(as_finite("rewards", rewards))
     correction = as_count("correction", correction, smallest=0)
@@ -116,6 +123,7 @@ def reward_spread(rewards, correction=0):
         "group_std_mean": float(group_std(rewards, group_mean(rewards), correction).mean()),
         "batch_std": float(rewards.std(ddof=correction)),
         "groups/degenerate": float(all_equal(rewards).mean()),
+        **silent_shares(rewards, lowest, highest),
     }
 
 
@@ -137,7 +145,8 @@ def grpo_step_stats(p, G, n_prompts=512, *, rng):
     -------
     dict of str to float or int
         `p` and `G` as given; `live_frac`, the share of groups that carry gradient;
-        `effective_prompts`, their number; then the entries of `advantage_invariants`.
+        `effective_prompts`, their number; then the entries of `silent_shares` and those of
+        `advantage_invariants`.
 
     Raises
     ------
@@ -146,7 +155,10 @@ def grpo_step_stats(p, G, n_prompts=512, *, rng):
 
     Notes
     -----
-    .. math:: \operatorname{E}[\text{live\_frac}] = 1 - p^G - (1-p)^G
+    .. math::
+        \operatorname{E}[\text{live\_frac}] = 1 - p^G - (1-p)^G, \quad
+        \operatorname{E}[\text{silent\_lowest}] = (1-p)^G, \quad
+        \operatorname{E}[\text{silent\_highest}] = p^G
 
     The advantages are those of DeepSeekMath, section 4.1.2 (arXiv:2402.03300), with the
     population standard deviation and eps = 1e-8.
@@ -166,5 +178,6 @@ def grpo_step_stats(p, G, n_prompts=512, *, rng):
         "G": G,
         "live_frac": float(live.mean()),
         "effective_prompts": int(live.sum()),
+        **silent_shares(rewards),
         **advantage_invariants(rewards, advantages(rewards)),
     }
