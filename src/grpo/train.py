@@ -4,7 +4,6 @@ import numpy as np
 
 from grpo._validate import as_count, as_finite, as_generator, as_number, as_tolerance
 from grpo.advantage import advantages
-from grpo.groups import all_equal
 from grpo.kl import k3
 from grpo.loss import clip_binds, clipped_loss
 
