@@ -216,7 +216,7 @@ def train(
     >>> logits, logs = train(np.zeros((4, 3)), budget=2000, rng=runs)
     >>> final = [log["accuracy"][-1] for log in logs]
     >>> print(f"{np.mean(final):.4f} ± {np.std(final, ddof=1) / 10:.4f}")
-    XXX
+    0.9961 ± 0.0001
     """
     initial = as_finite("initial", initial).astype(float)
     if initial.ndim != 2 or not initial.size:
