@@ -101,11 +101,12 @@ def grpo_loss(logits, sampled_from, reference, answers, advantages, low=0.2, hig
     answers, advantages = np.asarray(answers), as_finite("advantages", advantages)
     policy = softmax(logits)
     V = policy.shape[-1]
-    if policy.ndim < 2 or answers.shape != advantages.shape or answers.ndim != policy.ndim:
-        fits = False
-    else:
-        fits = answers.shape[:-1] == policy.shape[:-1] and answers.size
-    if not fits:
+    if (
+        policy.ndim < 2
+        or answers.shape != advantages.shape
+        or answers.shape[:-1] != policy.shape[:-1]
+        or not answers.size
+    ):
         raise ValueError(
             f"answers and advantages must have one shape (..., n, G) and logits (..., n, V), got "
             f"{answers.shape}, {advantages.shape} and {policy.shape}"
@@ -176,8 +177,8 @@ def train(
     dynamic : bool, default False
         Whether silent groups are dropped and prompts drawn until the batch is full (DAPO), or
         the budget is spent.
-    rng : numpy.random.Generator, or a sequence of them
-        Source of prompts and answers. Each generator of a sequence makes one run; together they
+    rng : numpy.random.Generator, or a list of them
+        Source of prompts and answers. Each generator of a list makes one run; together they
         take far less time than one after the other, and give the same numbers.
 
     Returns
@@ -225,7 +226,7 @@ def train(
     budget, epochs = as_count("budget", budget), as_count("epochs", epochs)
     rate = as_number("rate", rate)
     several = not isinstance(rng, np.random.Generator)
-    generators = [as_generator(one) for one in (_as_list(rng) if several else [rng])]
+    generators = _as_generators(rng if several else [rng])
     runs = len(generators)
     logits, rows = np.repeat(initial[None], runs, axis=0), []
     spent, seen_live, batches = np.zeros((3, runs), int)
@@ -239,10 +240,10 @@ def train(
         live = sampled - lowest - highest
         spent += sampled * G
         seen_live += live
-        row = {"group_mean_max": np.zeros(runs), "k3": np.zeros(runs)}
-        row |= {"clip_fraction": np.zeros(runs), "silent_other": np.zeros(runs)}
+        of_batch = ("group_mean_max", "k3", "clip_fraction", "silent_other")
+        row = {name: np.zeros(runs) for name in of_batch}
         groups = np.bincount(run, minlength=runs)
-        for size in np.unique(groups[groups > 0]):  # one unless the runs come to their end
+        for size in np.unique(groups[groups > 0]):  # one size until runs come to an end
             these, where = np.flatnonzero(groups == size), groups[run] == size
             at = these[:, None], chosen[where].reshape(-1, size)
             of_these = answers[where].reshape(-1, size, G)
@@ -276,17 +277,13 @@ def train(
     return (logits, logs) if several else (logits[0], logs[0])
 
 
-def _as_list(generators):
-    """Return a sequence of generators as a list that is not empty."""
-    try:
-        generators = list(generators)
-    except TypeError:
-        generators = []
-    if not generators:
+def _as_generators(sequence):
+    """Return a sequence of generators as a list; refuse anything else, and none."""
+    if not isinstance(sequence, list | tuple) or not sequence:
         raise ValueError(
-            f"rng must be a numpy.random.Generator or a sequence of them, got {generators!r}"
+            f"rng must be a numpy.random.Generator or a list of them, got {sequence!r}"
         )
-    return generators
+    return [as_generator(one) for one in sequence]
 
 
 def _sample_batches(policy, G, prompts, dynamic, most, generators):
