@@ -121,6 +121,64 @@ def test_what_is_logged(dynamic):
     assert log["accuracy"][-1] > softmax(start())[:, 0].mean()
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"G": 6, "prompts": 5, "beta": 0.1, "epochs": 1}])
+def test_many_runs_are_the_single_ones_to_the_last_bit(settings, dynamic):
+    def over_the_batch(rewards):
+        return rewards - rewards.mean(axis=(-2, -1), keepdims=True)
+
+    for advantage in (advantages, over_the_batch):
+        settings |= {"advantage": advantage, "dynamic": dynamic, "budget": 3000, "rate": 0.5}
+        together, logs = train(start(), **settings, rng=np.random.default_rng(5).spawn(9))
+        for i, rng in enumerate(np.random.default_rng(5).spawn(9)):
+            alone, log = train(start(), **settings, rng=rng)
+            np.testing.assert_array_equal(together[i], alone)
+            assert log.keys() == logs[i].keys()
+            for name in log:
+                np.testing.assert_array_equal(logs[i][name], log[name], err_msg=name)
+    assert together.shape == (9, *start().shape)
+
+
+def test_a_seed_reads_its_own_generator_prompt_by_prompt():
+    # the first batch by hand: prompts first, then one uniform number an answer
+    policy, (ours, theirs) = softmax(start()), (np.random.default_rng(2) for _ in range(2))
+    _, log = train(start(), G=4, prompts=5, budget=1, rng=ours)
+    chosen, draws = theirs.integers(6, size=1), theirs.random((1, 4))
+    right = draws < policy[chosen, :1]
+    assert log["silent_lowest"][0] == (not right.any())
+    assert log["silent_highest"][0] == right.all()
+
+
+def test_batches_of_the_loss_are_taken_one_by_one():
+    rng = np.random.default_rng(0)
+    before, reference = rng.normal(size=(2, 3, 2, 4, 5))
+    logits = before + 0.1 * rng.normal(size=before.shape)
+    answers, found = rng.integers(5, size=(3, 2, 4, 6)), rng.normal(size=(3, 2, 4, 6))
+    together = grpo_loss(logits, before, reference, answers, found, beta=0.1)
+    for i in product(range(3), range(2)):
+        alone = grpo_loss(logits[i], before[i], reference[i], answers[i], found[i], beta=0.1)
+        assert together[0][i] == alone[0]
+        np.testing.assert_array_equal(together[1][i], alone[1])
+        assert {name: values[i] for name, values in together[2].items()} == alone[2]
+
+
+@pytest.mark.parametrize(
+    ("logit", "silent"), [(-40.0, (1, 0)), (40.0, (0, 1)), (0.0, (0.9**4, 0.1**4))]
+)
+def test_silent_groups_are_split_by_their_reward(logit, silent):
+    # ten answers: at equal logits each is right with p = 1/10
+    initial = np.array([[logit] + [0.0] * 9])
+    groups = 4000
+    _, log = train(
+        initial, G=4, prompts=groups, budget=4 * groups, rate=0, rng=np.random.default_rng(0)
+    )
+    for name, share in zip(("silent_lowest", "silent_highest"), silent, strict=True):
+        error = np.sqrt(share * (1 - share) / groups)
+        assert abs(log[name][0] - share) <= 4 * error + 1e-12
+    parts = log["silent_lowest"] + log["silent_highest"] + log["silent_other"]
+    np.testing.assert_allclose(parts, log["groups/degenerate"], rtol=1e-14)
+
+
 def test_runs_repeat_and_leave_the_start_alone():
     initial = start()
     runs = [train(initial, budget=500, rng=np.random.default_rng(3))[0] for _ in range(2)]
@@ -181,7 +239,9 @@ SOME = np.random.default_rng(0)
         (lambda: grpo_loss([[0]], [[0]], [[0]], [[0]], [[1]], beta=-1), "beta must be >= 0"),
         (lambda: train([0, 0], rng=SOME), r"shape \(n, V\), got \(2,\)"),
         (lambda: train([[0, np.nan]], rng=SOME), r"initial\[0, 1\] is nan"),
-        (lambda: train([[0, 0]], rng=0), "rng must be"),
+        (lambda: train([[0, 0]], rng=0), "rng must be .* got 0"),
+        (lambda: train([[0, 0]], rng=[]), r"rng must be .* got \[\]"),
+        (lambda: train([[0, 0]], rng=[SOME, 1]), "rng must be .* got 1"),
         (lambda: train([[0, 0]], G=0, rng=SOME), "G must be >= 1"),
         (lambda: train([[0, 0]], budget=0, rng=SOME), "budget must be >= 1"),
         (lambda: train([[0, 0]], prompts=0.5, rng=SOME), "prompts must be a whole number"),
