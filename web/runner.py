@@ -60,8 +60,6 @@ def reset():
     plt.close("all")
     for name in set(sys.modules) - before["modules"]:
         del sys.modules[name]
-    for name in [name for name in linecache.cache if name.startswith("<cell")]:
-        del linecache.cache[name]
     plt.rcParams.update(before["style"])
     os.environ.clear()
     os.environ.update(before["environment"])
