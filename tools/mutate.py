@@ -24,8 +24,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-LEFT_HERE = (".git", ".venv", ".cache", "_build", "node_modules", "__pycache__", ".*_cache")
-LINKED = (".cache", "web/node_modules")  # large, and no change is made to them
+LEFT_HERE = (
+    ".git",
+    ".venv",
+    "oldest",
+    "newest",
+    "_build",
+    "node_modules",
+    "__pycache__",
+    ".pytest_cache",
+    ".ruff_cache",
+)
+NODE_MODULES = "web/node_modules"  # large, and no change is made to it: linked
 PROSE = ("tests/test_prose.py::test_every_number_in_the_prose_is_supported[{name}]",)
 FIGURES = ("tests/test_figures.py", "{file}", "-k", "{name}")
 HYGIENE = ("tests/test_notebooks.py",)
@@ -36,6 +46,12 @@ MODULES = (
 # The tests of the package alone; without the conftest, which would pack the changed package.
 PACKAGE = ("--noconftest", *map("tests/test_{}.py".format, MODULES))
 DIGIT = re.compile(r"\d")
+NO_NUMBER = re.compile(
+    r"\]\([^)]*\)|\{[^}]*\}`[^`]*`"  # targets of links, citations
+    r"|\$\$[\s\S]*?\$\$|\$[^$]*\$|`[^`]*`"  # formulas and code
+    r"|^(?:#+ |\*\*)?\d+\. ?.*|[A-Za-z]\d+",  # headings, list items, names
+    re.M,
+)
 
 
 class Change(NamedTuple):
@@ -99,12 +115,7 @@ def change_texts(root, rng, places, mutated):
 
 def one_digit(text, rng):
     """Return a text with one digit of a number replaced; names, links and formulas are kept."""
-    hidden = re.sub(
-        r"\]\([^)]*\)|\$[^$]*\$|`[^`]*`|\{[^}]*\}`[^`]*`|^(?:#+ |\*\*)?\d+\. ?.*|[A-Za-z]\d+",
-        lambda match: "\0" * len(match[0]),
-        text,
-        flags=re.M,
-    )
+    hidden = NO_NUMBER.sub(lambda match: "\0" * len(match[0]), text)
     found = list(DIGIT.finditer(hidden))
     if not found:
         return None
@@ -339,12 +350,11 @@ KINDS = {
 
 
 def copy_of_the_project(folder):
-    """Return a copy in which a change does no harm; what is large and not changed is linked."""
+    """Return a copy in which a change does no harm."""
     root = Path(folder) / "copy"
     shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_HERE))
-    for name in LINKED:
-        if (ROOT / name).exists():
-            (root / name).symlink_to(ROOT / name)
+    if (ROOT / NODE_MODULES).exists():
+        (root / NODE_MODULES).symlink_to(ROOT / NODE_MODULES)
     return root
 
 
