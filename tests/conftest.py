@@ -15,7 +15,7 @@ KEEP_PYTHON = """
 if (window !== top)
     window.Worker = function (url) { return (top.python ??= new top.Worker(url)) }
 """
-LONGEST_FIRST = ("test_wasm.py", "test_browser_live.py", "test_browser_pages.py", "test_formats.py")
+LONGEST_FIRST = ("test_browser_pages.py", "test_wasm.py", "test_browser_live.py", "test_formats.py")
 
 
 def pytest_configure(config):
