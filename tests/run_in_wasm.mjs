@@ -13,11 +13,11 @@ for (const wheel of manifest.wheels) pyodide.unpackArchive(new Uint8Array(readFi
 pyodide.FS.mkdirTree("/home/tests/data");
 for (const path of manifest.data) pyodide.FS.writeFile(`/home/tests/data/${basename(path)}`, readFileSync(join(site, path)));
 pyodide.runPython(readFileSync(join(site, manifest.runner), "utf8"));
-const runCell = pyodide.globals.get("run_cell");
+const [runCell, reset] = ["run_cell", "reset"].map((name) => pyodide.globals.get(name));
 
 const results = {};
 for (const path of notebooks) {
-  pyodide.runPython("namespace.clear()\nnamespace['__name__'] = '__main__'");
+  reset();
   const cells = (results[basename(path, ".ipynb")] = {});
   for (const cell of JSON.parse(readFileSync(path)).cells) {
     if (cell.cell_type !== "code") continue;

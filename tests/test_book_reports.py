@@ -78,7 +78,7 @@ def test_b07_pictures_are_compared_by_their_own_test():
     }
     assert "image/svg+xml" in kinds
     assert not kinds & {"image/png", "image/jpeg", "application/pdf"}
-    assert (ROOT / "tests" / "test_figures.py").exists()
+    assert (ROOT / "tests" / "figures.py").exists()
 
 
 def test_b08_no_stored_output_is_an_error():

@@ -30,25 +30,94 @@ def own_output(page, index):
 
 
 @each_chapter
-def test_all_cells_run_in_the_page_and_print_what_is_stored(page, address, name):
-    visit(page, address, name)
-    start_python(page)
-    page.click("text=Run all")
-    wait_until_idle(page)
-    assert page.locator("[data-kind=error]").all_text_contents() == []
+def test_all_cells_run_in_the_page_and_print_what_is_stored(frame, address, name):
+    frame.goto(f"{address}chapters/{name}.html")
+    start_python(frame)
+    frame.click("text=Run all")
+    wait_until_idle(frame)
+    assert frame.locator("[data-kind=error]").all_text_contents() == []
     shown = [
         cell
         for cell in code_cells(read_all()[name])
         if "remove-input" not in cell.metadata.get("tags", ())
     ]
-    assert page.locator("div.cell:has(.live-editor)").count() == len(shown)
+    assert frame.locator("div.cell:has(.live-editor)").count() == len(shown)
     for index, cell in enumerate(shown):
         stored = "".join(o.text for o in cell.outputs if o.output_type == "stream")
         if "adv_mean" not in stored:  # rounding errors, see nbval_sanitize.cfg
-            assert own_output(page, index) == stored, cell.id
+            assert own_output(frame, index) == stored, cell.id
         figures = sum("image/svg+xml" in o.get("data", {}) for o in cell.outputs)
-        own = page.locator("div.cell:has(.live-editor)").nth(index).locator(".live-output img")
+        own = frame.locator("div.cell:has(.live-editor)").nth(index).locator(".live-output img")
         assert own.count() == figures
+
+
+LEAKS = """
+import os, random, sys, warnings
+import colorsys
+import matplotlib.pyplot as plt, numpy as np, grpo
+from grpo import book
+
+leaked = 1
+random.seed(0), np.random.seed(0)
+plt.rcParams["lines.markersize"] = 99
+np.set_printoptions(precision=1)
+np.seterr(divide="raise")
+warnings.simplefilter("error")
+os.environ["LEAKED"] = os.getcwd()
+os.chdir("/")
+sys.path.append("leaked")
+grpo.advantages = book.BLUE = None
+plt.figure()
+raise KeyboardInterrupt  # before the figure is shown and closed
+"""
+LEAKED = """
+import os, random, sys, warnings
+names = sorted(name for name in globals() if not name.startswith("__"))
+new = sorted({"colorsys", "grpo", "grpo.book"} & set(sys.modules))
+import matplotlib.pyplot as plt, numpy as np, grpo
+from grpo import book
+print([name for name in names if name == "leaked"], [name for name in new if name == "colorsys"])
+print(random.random() == 0.8444218515250481, round(np.random.random(), 12) == 0.548813503927)
+print(plt.get_fignums(), plt.rcParams["lines.markersize"])
+print(np.get_printoptions()["precision"], np.geterr()["divide"])
+print([rule for rule in warnings.filters if rule[:3] == ("error", None, Warning)])
+print(os.environ.get("LEAKED"), os.getcwd() == "/", "leaked" in sys.path)
+print(callable(grpo.advantages), book.BLUE)
+"""
+NO_LEAK = """[] []
+False False
+[] 6.0
+8 warn
+[]
+None False False
+True #0072B2
+"""
+
+
+def write_and_run(page, code):
+    """Run code of the reader's in the first cell whose code is in sight; return what it prints."""
+    index = page.evaluate(
+        "[...document.querySelectorAll('div.cell:has(.live-editor)')]"
+        ".findIndex(cell => cell.querySelector('.cm-content').checkVisibility())"
+    )
+    editor = page.locator("div.cell:has(.live-editor)").nth(index).locator(".cm-content")
+    editor.fill(code)
+    editor.press("Control+Enter")
+    wait_until_idle(page)
+    return own_output(page, index)
+
+
+def test_nothing_of_one_page_is_left_for_the_next(frame, address):
+    visit(frame, address, "03_degenerate_groups")
+    start_python(frame)
+    write_and_run(frame, LEAKS)
+    assert "KeyboardInterrupt" in frame.locator("[data-kind=error]").inner_text()
+    leaked = write_and_run(frame, LEAKED).splitlines()
+    for seen, wanted in zip(leaked, NO_LEAK.splitlines(), strict=True):
+        assert seen != wanted, "this line could not tell"
+    visit(frame, address, "04_kl_estimators")
+    start_python(frame)
+    assert write_and_run(frame, LEAKED) == NO_LEAK
 
 
 def test_a_reader_edits_runs_stops_and_resets(page, address):

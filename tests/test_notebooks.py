@@ -1,7 +1,7 @@
 """The notebooks are clean: executed in order, seeded, alone, and nothing stored but results.
 
 Not compared by nbval, each for the reason in `nbval_sanitize.cfg`: the pictures (they have
-`test_figures.py`) and the four means of chapter 5 that are rounding errors. No cell is skipped.
+`figures.py`) and the four means of chapter 5 that are rounding errors. No cell is skipped.
 """
 
 import ast

@@ -8,7 +8,9 @@ import tempfile
 import time
 import timeit
 import tracemalloc
+from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import build_book
 import nbformat
@@ -19,6 +21,7 @@ from jupyter_client.manager import start_new_kernel
 from grpo import advantages
 
 MEGABYTE = 2**20
+WORTH_NAMING = 12  # files of tests
 ELSEWHERE = ("test_browser_pages.py", "test_browser_live.py", "test_wasm.py")
 
 
@@ -57,6 +60,18 @@ def run_cells(path):
     return cpu, peak
 
 
+def run_tests(*options):
+    """Run the tests; return the seconds it took, and how many of them each file took."""
+    by_file = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *options]
+        duration = seconds(lambda: subprocess.run(command, check=True))
+        for test in ElementTree.parse(report).iter("testcase"):
+            by_file[test.get("classname")] += float(test.get("time"))
+    return duration, by_file
+
+
 def bare_expression(rewards):
     mean = rewards.mean(axis=-1, keepdims=True)
     return (rewards - mean) / (rewards.std(axis=-1, keepdims=True) + 1e-8)
@@ -64,15 +79,12 @@ def bare_expression(rewards):
 
 def main():
     pages = refresh.notebooks()
-    with_figures = [path for path in pages if "book.show(" in path.read_text(encoding="utf-8")]
-    kernels = len(pages) + len(with_figures)
 
     cpu, peaks = zip(*(quietly(run_cells, path) for path in pages), strict=True)
-    floor = seconds(lambda: [start_kernel() for _ in range(kernels)])
+    floor = seconds(lambda: [start_kernel() for _ in pages])
     elsewhere = [f"--ignore=tests/{name}" for name in ELSEWHERE]
-    pytest = [sys.executable, "-m", "pytest", "-q"]
-    tests = seconds(lambda: subprocess.run([*pytest, *elsewhere], check=True))
-    everything = seconds(lambda: subprocess.run(pytest, check=True))
+    tests, _ = run_tests(*elsewhere)
+    everything, by_file = run_tests()
     with tempfile.TemporaryDirectory() as folder:
         html = seconds(lambda: build_book.build(Path(folder)))
         count = len(list((Path(folder) / "_build/html/chapters").glob("*.html")))
@@ -82,9 +94,11 @@ def main():
         min(timeit.repeat(lambda f=f: f(rewards), number=200, repeat=9))
         for f in (advantages, bare_expression)
     )
-    print(f"{kernels} kernels started one by one    {floor:6.1f} s")
+    print(f"{len(pages)} kernels started one by one    {floor:6.1f} s")
     print(f"tests with CPython alone          {tests:6.1f} s, {tests / floor:.2f} of that")
     print(f"all tests                         {everything:6.1f} s")
+    for name, duration in by_file.most_common(WORTH_NAMING):
+        print(f"    {name:<30}{duration:6.1f} s in one of two workers")
     print(f"HTML, cold                        {html:6.1f} s, {html / count:.2f} s a page")
     print(f"CPU of all cells                  {sum(cpu):6.1f} s")
     print(f"memory of the largest cell        {max(peaks) / MEGABYTE:6.0f} MB")

@@ -2,6 +2,7 @@
 
 `run_cell(number, code, emit)` calls `emit(kind, text)` for each output: "stdout", "stderr",
 "error", "markdown", "html", "svg" or "text". All cells of a page share one namespace.
+`reset()` leaves nothing of the cells that have run, so that another page may begin.
 """
 
 import ast
@@ -9,15 +10,18 @@ import contextlib
 import io
 import linecache
 import os
+import random
 import sys
 import traceback
 import types
+import warnings
 
 os.environ["MPLBACKEND"] = "agg"
 with contextlib.redirect_stderr(io.StringIO()):  # it says that it builds a cache of fonts
     import matplotlib.pyplot as plt
+    import numpy as np
 
-namespace = {"__name__": "__main__"}
+namespace = {}
 
 
 class Output:
@@ -34,6 +38,38 @@ for class_name, kind in KINDS.items():
 sys.modules["IPython"] = types.ModuleType("IPython")
 sys.modules["IPython"].get_ipython = lambda: None  # matplotlib asks
 sys.modules["IPython.display"] = display_module
+
+
+BEFORE_ALL_CELLS = {
+    "modules": set(sys.modules),
+    "style": dict(plt.rcParams),
+    "environment": dict(os.environ),
+    "path": list(sys.path),
+    "folder": os.getcwd(),
+    "warnings": list(warnings.filters),
+    "numpy prints": np.get_printoptions(),
+    "numpy errors": np.geterr(),
+}
+
+
+def reset():
+    """Make Python as it was before the first cell, with random numbers that nobody has seeded."""
+    before = BEFORE_ALL_CELLS
+    namespace.clear()
+    namespace["__name__"] = "__main__"
+    plt.close("all")
+    for name in set(sys.modules) - before["modules"]:
+        del sys.modules[name]
+    plt.rcParams.update(before["style"])
+    os.environ.clear()
+    os.environ.update(before["environment"])
+    sys.path[:] = before["path"]
+    os.chdir(before["folder"])
+    warnings.filters[:] = before["warnings"]
+    np.set_printoptions(**before["numpy prints"])
+    np.seterr(**before["numpy errors"])
+    np.random.seed()  # noqa: NPY002
+    random.seed()
 
 
 class Stream(io.TextIOBase):

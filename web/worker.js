@@ -1,5 +1,6 @@
 // Python in a worker: the page stays responsive, and an endless loop can be ended.
-// Receives {base, files} once, then {number, code} for each cell; posts progress, outputs and ends.
+// Receives {base, files}, then {number, code} for each cell; posts progress, outputs and ends.
+// Another {base, files} leaves Python running, but resets it to what it was before the first cell.
 
 const fetched = new Map();
 const fetchFromNetwork = self.fetch.bind(self);
@@ -49,20 +50,21 @@ async function start({ base, files, wheels, data, runner }) {
   const source = await self.fetch(new URL(runner, base).href);
   pyodide.runPython(await source.text());
   fetched.clear();
-  return pyodide.globals.get("run_cell");
+  return { runCell: pyodide.globals.get("run_cell"), reset: pyodide.globals.get("reset") };
 }
 
-let runCell;
+let python;
 self.onmessage = async ({ data }) => {
   if (data.code === undefined) {
     try {
-      runCell = await start(data);
+      python ??= await start(data);
+      python.reset();
       postMessage({ kind: "ready" });
     } catch (error) {
       postMessage({ kind: "failed", message: String(error.message ?? error) });
     }
   } else {
-    runCell(data.number, data.code, (kind, text) => postMessage({ kind: "output", output: { kind, text } }));
+    python.runCell(data.number, data.code, (kind, text) => postMessage({ kind: "output", output: { kind, text } }));
     postMessage({ kind: "end" });
   }
 };
