@@ -118,9 +118,7 @@ def put_in_place(node, *others):
 
 def code_cells(document):
     return [
-        node
-        for node in document.findall(nodes.container)
-        if node.get("nb_element") == "cell_code"
+        node for node in document.findall(nodes.container) if node.get("nb_element") == "cell_code"
     ]
 
 
@@ -176,7 +174,9 @@ def home(fold, folds):
 
 def summary(fold):
     """Return the author's words or our own, and how much the fold holds."""
-    own = [cell["cell_metadata"]["evidence"] for cell in fold if "evidence" in cell["cell_metadata"]]
+    own = [
+        cell["cell_metadata"]["evidence"] for cell in fold if "evidence" in cell["cell_metadata"]
+    ]
     code = count_lines(fold, "cell_code_source")
     printed = count_lines(fold, "cell_code_output")
     size = plural(code, "line") + (f", {plural(printed, 'line')} of output" if printed else "")
