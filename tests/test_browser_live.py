@@ -23,32 +23,42 @@ def wait_until_idle(page):
     page.wait_for_function("!document.querySelector('.live-busy')", timeout=90_000)
 
 
-def own_output(page, index):
+def own_output(page, cell):
     """Return the printed text of the reader's own run of a live cell."""
-    cell = page.locator("div.cell:has(.live-editor)").nth(index)
-    return "".join(cell.locator(".live-output pre[data-kind=stdout]").all_text_contents())
+    own = page.locator(f".live-output[data-cell=cell-{cell}] pre[data-kind=stdout]")
+    return "".join(own.all_text_contents())
 
 
-@each_chapter
-def test_all_cells_run_in_the_page_and_print_what_is_stored(frame, address, name):
-    frame.goto(f"{address}chapters/{name}.html")
-    start_python(frame)
-    frame.click("text=Run all")
-    wait_until_idle(frame)
-    assert frame.locator("[data-kind=error]").all_text_contents() == []
-    shown = [
+def live_cells(name):
+    """Return the cells of a notebook whose code stands on the page."""
+    return [
         cell
         for cell in code_cells(read_all()[name])
         if "remove-input" not in cell.metadata.get("tags", ())
     ]
+
+
+@each_chapter
+def test_all_cells_run_in_the_page_and_print_what_is_stored(frame, address, name):
+    visit(frame, address, name)
+    start_python(frame)
+    frame.click("text=Run all")
+    wait_until_idle(frame)
+    assert frame.locator("[data-kind=error]").all_text_contents() == []
+    shown = live_cells(name)
     assert frame.locator("div.cell:has(.live-editor)").count() == len(shown)
-    for index, cell in enumerate(shown):
+    for number, cell in enumerate(shown, 1):
+        root = frame.locator(f"#cell-{cell.id}")
+        assert root.locator(f"button[aria-label='Run cell {number}']").count() == 1
+        assert root.locator(f"button[aria-label='Reset cell {number}']").count() == 1
         stored = "".join(o.text for o in cell.outputs if o.output_type == "stream")
         if "adv_mean" not in stored:  # rounding errors, see nbval_sanitize.cfg
-            assert own_output(frame, index) == stored, cell.id
+            assert own_output(frame, cell.id) == stored, cell.id
         figures = sum("image/svg+xml" in o.get("data", {}) for o in cell.outputs)
-        own = frame.locator("div.cell:has(.live-editor)").nth(index).locator(".live-output img")
+        own = frame.locator(f".live-output[data-cell=cell-{cell.id}] img")
         assert own.count() == figures
+    assert frame.locator("details.evidence:not([open])").count() == 0
+    assert frame.locator("details.solution[open]").count() == 0
 
 
 LEAKS = """
@@ -96,15 +106,15 @@ True #0072B2
 
 def write_and_run(page, code):
     """Run code of the reader's in the first cell whose code is in sight; return what it prints."""
-    index = page.evaluate(
+    cell = page.evaluate(
         "[...document.querySelectorAll('div.cell:has(.live-editor)')]"
-        ".findIndex(cell => cell.querySelector('.cm-content').checkVisibility())"
+        ".find(cell => cell.querySelector('.cm-content').checkVisibility()).id"
     )
-    editor = page.locator("div.cell:has(.live-editor)").nth(index).locator(".cm-content")
+    editor = page.locator(f"#{cell} .cm-content")
     editor.fill(code)
     editor.press("Control+Enter")
     wait_until_idle(page)
-    return own_output(page, index)
+    return own_output(page, cell.removeprefix("cell-"))
 
 
 def test_nothing_of_one_page_is_left_for_the_next(frame, address):
@@ -125,13 +135,8 @@ def test_a_reader_edits_runs_stops_and_resets(page, address):
     start_python(page)
     page.click("text=Run all")
     wait_until_idle(page)
-    shown = [
-        cell.id
-        for cell in code_cells(read_all()["03_degenerate_groups"])
-        if "remove-input" not in cell.metadata.get("tags", ())
-    ]
-    index = shown.index("by-hand")
-    cell = page.locator("div.cell:has(.live-editor)").nth(index)
+    number = 1 + [cell.id for cell in live_cells("03_degenerate_groups")].index("by-hand")
+    cell = page.locator("#cell-by-hand")
     editor = cell.locator(".cm-content")
 
     def write(code):
@@ -142,24 +147,24 @@ def test_a_reader_edits_runs_stops_and_resets(page, address):
 
     write("p = 0.5\nprint(f'{degenerate_probability(p, 4):.4f}')")
     wait_until_idle(page)
-    assert own_output(page, index) == "0.1250\n"
+    assert own_output(page, "by-hand") == "0.1250\n"
 
     write("1 / 0")
     wait_until_idle(page)
     error = cell.locator("[data-kind=error]").inner_text()
-    assert f'File "<cell {index + 1}>", line 1' in error
+    assert f'File "<cell {number}>", line 1' in error
     assert "ZeroDivisionError" in error
 
     write("import time\ntime.sleep(3)\nprint('late')")
     page.wait_for_selector("div.cell.live-busy")
     cell.get_by_role("button", name="Reset").click()
     wait_until_idle(page)
-    assert own_output(page, index) == ""
+    assert own_output(page, "by-hand") == ""
 
     write("while True:\n    pass")
     page.wait_for_selector("div.cell.live-busy")
     assert page.evaluate("1 + 1") == 2
-    assert page.inner_text(".live-status") == f"Running cell {index + 1} ..."
+    assert page.inner_text(".live-status") == f"Running cell {number} ..."
     assert page.get_by_role("button", name="Stop").is_visible()
     assert page.locator(".live-bar").bounding_box()["y"] >= 0  # it stays in sight
     page.click("text=Stop")
@@ -170,10 +175,34 @@ def test_a_reader_edits_runs_stops_and_resets(page, address):
     )
     cell.get_by_role("button", name="Reset").click()
     assert "0.6562" in cell.locator(".cell_output:not(.live-output)").inner_text()
-    assert "p, G = 0.9, 4" in editor.inner_text()
+    assert "all_right, all_wrong = p**G" in editor.inner_text()
 
     page.keyboard.press("Tab")
     assert page.evaluate("!document.activeElement.classList.contains('cm-content')")
+
+
+def test_a_moved_value_shows_its_figure_where_the_old_one_stood(page, address):
+    visit(page, address, "03_degenerate_groups")
+    start_python(page)
+    stored, fold = page.locator("#shown-figure-waste"), page.locator("details:has(#cell-values)")
+    assert fold.get_attribute("open") is None  # the set-up has run inside it
+    top = stored.bounding_box()["y"]
+    fold.locator("> summary").click()
+    values = page.locator("#cell-values")
+    values.locator(".cm-content").click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text("p, G = 0.5, 8")
+    page.keyboard.press("Control+Enter")
+    for name in ("values", "figure-waste"):
+        page.locator(f"#cell-{name}").get_by_role("button", name="Run").click()
+    wait_until_idle(page)
+    own = page.locator(".live-output[data-cell=cell-figure-waste]:has(img)")
+    assert not stored.is_visible()
+    page.evaluate("scrollTo(0, 0)")
+    assert abs(own.bounding_box()["y"] - top) < 80  # a note, "Your own run", stands above it
+    assert "p = 0.5, G = 8, share 0.0078" in own_output(page, "figure-waste")
+    page.locator("#cell-figure-waste").get_by_role("button", name="Reset").click()
+    assert stored.is_visible() and not own.is_visible()
 
 
 def test_the_notebook_is_saved_from_its_page(page, address):

@@ -10,11 +10,11 @@ import re
 import nbformat
 import pytest
 import refresh
-from book_pages import code_cells, markdown_cells, output_texts, read_all
+from book_pages import TO_DO, code_cells, markdown_cells, output_texts, read_all
 
 NOTEBOOKS = read_all()
-CELL_METADATA = {"tags", "mystnb"}
-TAGS = {"hide-input", "hide-cell", "remove-input"}
+CELL_METADATA = {"tags", "mystnb", "evidence"}
+TAGS = {"evidence", "hide-input", "hide-cell", "remove-input"}
 each_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 
 
@@ -97,10 +97,17 @@ def test_functions_of_the_package_are_not_written_again(name):
 def test_chapter_has_all_its_parts(name):
     text = "\n".join(cell.source for cell in markdown_cells(NOTEBOOKS[name]))
     assert text.startswith("# ")
+    if name == "00_introduction":  # the landing page, see test_layout.py
+        return
     assert "## Break it on purpose" in text
-    if name != "00_introduction":
+    if name in TO_DO:
         assert re.search(r"What you will compute\n- ", text)
         assert "**What to know first:**" in text
+    elif name != "99_about":
+        needs = r":::\{container\} needs\nNeeds: [^:]+\. You will [^.]+\.\n:::"
+        assert len(re.findall(needs, text)) == 1
+        assert "What you will compute" not in text and "What to know first" not in text
+    if name != "99_about":
         assert "## Summary" in text
     exercises = re.findall(r"^## Exercises?$", text, re.M)
     assert len(exercises) == 1

@@ -3,9 +3,9 @@
 (() => {
   const base = new URL("../", document.currentScript.src).href;
   const title = document.querySelector(".bd-article h1");
-  const sources = [...document.querySelectorAll(".bd-article div.cell")].filter((cell) =>
-    cell.querySelector(".cell_input pre"),
-  );
+  const sources = [...document.querySelectorAll(".bd-article div.cell")]
+    .filter((cell) => cell.querySelector(".cell_input pre"))
+    .sort((one, other) => one.dataset.order - other.dataset.order); // a set-up may lie in a later fold
   if (!title || !sources.length) return;
 
   const bar = element("div", { className: "live-bar" });
@@ -96,6 +96,8 @@
     advice = hint;
     waiting.push(cell);
     cell.root.classList.add("live-busy");
+    const fold = cell.root.closest("details.evidence");
+    if (fold) fold.open = true;
     if (ready && waiting.length === 1) runNext();
   }
 
@@ -108,10 +110,13 @@
 
   function makeCell(root, index) {
     const input = root.querySelector(".cell_input");
-    const stored = root.querySelector(".cell_output");
+    const printed = root.querySelector(".cell_output");
+    const shown = document.getElementById(root.id.replace("cell-", "shown-")); // above the fold
     const original = input.querySelector("pre").textContent.trimEnd();
-    const alt = stored?.querySelector("img")?.alt ?? "Figure";
-    const own = element("div", { className: "cell_output live-output", hidden: true });
+    const alt = (shown ?? root).querySelector("img")?.alt ?? "Figure";
+    const places = { printed: place(printed ?? root.lastElementChild, printed) };
+    places.shown = shown ? place(shown, shown) : places.printed;
+    const all = [...new Set(Object.values(places))];
     const cell = { root, number: index + 1, code: () => view.state.doc.toString() };
     let dropped = false; // the outputs of a run that was reset meanwhile
 
@@ -124,29 +129,41 @@
     input.hidden = true;
     input.after(holder, tools);
     const view = editor.createEditor(holder, original, `Code of cell ${index + 1}`, () => enqueue(cell));
-    (stored ?? root.lastElementChild).after(own);
+
+    // Returns where outputs of the reader's own run go: in the place of stored ones, if there are any.
+    function place(after, stored) {
+      const own = element("div", { className: "cell_output live-output", hidden: true });
+      own.dataset.cell = root.id;
+      after.after(own);
+      return { own, stored };
+    }
 
     function reset() {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: original } });
-      own.hidden = true;
-      if (stored) stored.hidden = false;
+      for (const { own, stored } of all) {
+        own.hidden = true;
+        if (stored) stored.hidden = false;
+      }
       dropped = true;
     }
     cell.begin = () => {
       dropped = false;
-      own.replaceChildren(element("p", { className: "live-note", textContent: "Your own run" }));
-      own.hidden = true;
-      if (stored) stored.hidden = true;
+      for (const { own, stored } of all) {
+        own.replaceChildren(element("p", { className: "live-note", textContent: "Your own run" }));
+        own.hidden = true;
+        if (stored) stored.hidden = true;
+      }
       root.classList.add("live-busy");
     };
     cell.add = (output) => {
       if (dropped) return;
+      const { own } = places[["svg", "markdown", "html"].includes(output.kind) ? "shown" : "printed"];
       own.hidden = false;
       own.append(rendered(output, own, alt));
     };
     cell.finish = () => {
       root.classList.remove("live-busy");
-      window.MathJax?.typesetPromise?.([own]);
+      window.MathJax?.typesetPromise?.(all.map(({ own }) => own));
     };
     cell.cancel = (begun) => {
       if (begun) cell.add({ kind: "stopped", text: "Stopped before its end. Reset shows the stored output." });
