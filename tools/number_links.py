@@ -17,11 +17,11 @@ import nbformat
 from book_pages import captions, code_cells, markdown_cells, numbered_output_texts
 from checked_with import last_commit
 from docutils import nodes
-from printed_by import package_names, printed_by
+from printed_by import imported_functions, printed_by, used_names
 from prose_rules import FORMULA, Page, Position
 
 # Headings are link targets themselves, and a link cannot stand in another one.
-NOT_LINKED = re.compile(r"^#+ .*$|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|^```.*?^```", re.M | re.S)
+NOT_LINKED = re.compile(r"^#+ [^\n]*|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|^```.*?^```", re.M | re.S)
 
 
 def setup(app):
@@ -58,9 +58,12 @@ def add_links(name, notebook):
             figure.caption = linked(page, f"{cell.id}, caption", caption, positions)
         cell.metadata["cell_id"] = cell.id
     cells = {cell.id: cell for cell in code_cells(notebook)}
+    imported = imported_functions(cells.values())
     content = {
         "commit": last_commit("%h"),
-        "cards": {address(one): card(cells[one.cell], one) for one in sorted(positions, key=str)},
+        "cards": {
+            address(one): card(cells[one.cell], one, imported) for one in sorted(positions, key=str)
+        },
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     script = f'<script type="application/json" id="number-cards">{text}</script>'
@@ -101,14 +104,14 @@ def address(position):
     return f"{position.cell}/{output}/{position.line}/{position.token}"
 
 
-def card(cell, position):
+def card(cell, position, imported):
     """Return what a card shows: a line, or where in a table; code; functions of the package."""
     if position.output is None:
         line = cell.source.splitlines()[position.line].strip()
-        return {"line": line, "by": package_names(re.findall(r"\w+", line))}
+        return {"line": line, "by": used_names(re.findall(r"\w+", line), imported)}
     text = dict(numbered_output_texts(cell))[position.output]
     line = text.splitlines()[position.line]
-    code, names = printed_by(cell.source, text, position)
+    code, names = printed_by(cell.source, text, position, imported)
     shown = {"code": code, "by": names}
     if line.startswith("|"):
         header = next(i for i, one in enumerate(text.splitlines()) if one.startswith("|"))

@@ -9,8 +9,11 @@ LINES = 3  # shown of a cell
 FUNCTIONS = 2  # linked to
 
 
-def printed_by(source, output, position):
-    """Return (lines of the source, functions of the package) behind a position in an output."""
+def printed_by(source, output, position, imported):
+    """Return (lines of the source, imported functions) behind a position in an output.
+
+    The functions of the whole cell stand for code that is not found or too long.
+    """
     tree = ast.parse(source)
     lines = output.splitlines()
     line = lines[position.line]
@@ -20,27 +23,46 @@ def printed_by(source, output, position):
     else:
         expression = print_call(tree, line, position.start)
     if expression is None:
-        return [], package_functions([tree])
-    shown = [expression, *definitions(tree, expression)]
-    numbers = []
-    for node in shown:
-        own = range(node.lineno, node.end_lineno + 1)
-        if len({*numbers, *own}) <= LINES:
-            numbers += own
-    text = source.splitlines()
-    behind = package_functions(shown) or package_functions([tree])
-    return [text[number - 1].strip() for number in sorted({*numbers})], behind
+        return [], functions_in(tree, imported)
+    shown = definitions(tree, expression)
+    if not (isinstance(expression, ast.Name) and shown):  # the name of a column says nothing
+        shown.insert(0, (expression.lineno, expression.end_lineno))
+    numbers = set()
+    for first, last in shown:
+        own = range(first, last + 1)
+        if len(numbers.union(own)) <= LINES:
+            numbers.update(own)
+    code = [source.splitlines()[number - 1].strip() for number in sorted(numbers)]
+    stored = {node.id for node in ast.walk(tree) if is_stored(node)}
+    words = re.findall(r"\w+", " ".join(code))
+    if not code:
+        return [], functions_in(expression, imported) or functions_in(tree, imported)
+    return code, used_names(words, imported - stored)
 
 
-def package_functions(nodes):
-    """Return the names of the package in some code, in the order of their first use."""
-    used = [node.id for tree in nodes for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return package_names(used)
+def imported_functions(cells):
+    """Return what the cells of a notebook import from the package."""
+    return {
+        alias.name
+        for cell in cells
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.ImportFrom) and node.module == "grpo"
+        for alias in node.names
+        if alias.name in grpo.__all__
+    }
 
 
-def package_names(words):
-    """Return which words name something of the package, each once, the first ones."""
-    return [word for word in dict.fromkeys(words) if word in grpo.__all__][:FUNCTIONS]
+def functions_in(tree, imported):
+    """Return the imported functions that some code calls, in the order of the text."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [call.func for call in calls if isinstance(call.func, ast.Name)]
+    names.sort(key=lambda name: (name.lineno, name.col_offset))
+    return used_names([name.id for name in names], imported)
+
+
+def used_names(words, imported):
+    """Return which words are imported from the package, each once, the first ones."""
+    return [word for word in dict.fromkeys(words) if word in imported][:FUNCTIONS]
 
 
 def print_call(tree, line, start):
@@ -49,19 +71,20 @@ def print_call(tree, line, start):
     for call in ast.walk(tree):
         if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") == "print"):
             continue
-        pieces = [piece for value in call.args for piece in [" ", *printed_pieces(value)]][1:]
+        pieces = []
+        for value in call.args:
+            pieces += [(" ", value)] * bool(pieces)
+            pieces += [(piece, value) for piece in printed_pieces(value)]
         pattern = "".join(
-            f"({re.escape(piece)})" if isinstance(piece, str) else "(.*?)" for piece in pieces
+            f"({re.escape(piece)})" if isinstance(piece, str) else "(.*?)" for piece, _ in pieces
         )
         match = re.fullmatch(pattern, line)
-        literal = sum(len(piece) for piece in pieces if isinstance(piece, str))
+        literal = sum(len(piece) for piece, _ in pieces if isinstance(piece, str))
         if match and literal > most:
-            most = literal
-            inside = [
-                i for i in range(len(pieces)) if match.start(i + 1) <= start < match.end(i + 1)
-            ]
-            piece = pieces[inside[0]] if inside else call
-            best = call if isinstance(piece, str) else piece
+            most, best = literal, call
+            for i, (piece, value) in enumerate(pieces, 1):
+                if match.start(i) <= start < match.end(i):
+                    best = value if isinstance(piece, str) else piece
     return best
 
 
@@ -89,7 +112,8 @@ def table_cell(tree, row, column):
             assigned = [
                 node.value
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Assign) and rows.id in assigned_names(node)
+                if isinstance(node, ast.Assign)
+                and rows.id in {one.id for one in node.targets if is_stored(one)}
             ]
             rows = added[-1] if added else assigned[-1] if assigned else rows
         if isinstance(rows, ast.ListComp):
@@ -106,23 +130,29 @@ def table_cell(tree, row, column):
 
 
 def definitions(tree, expression):
-    """Return the last assignments before an expression to the names in it, shortest first."""
+    """Return the lines of the last binding before an expression of each name in it.
+
+    That is an assignment, a loop, or a loop inside a list; the shortest comes first.
+    """
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     found = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and node.end_lineno < expression.lineno:
-            for name in names & assigned_names(node):
-                if name not in found or found[name].lineno < node.lineno:
-                    found[name] = node
-    nodes = {id(node): node for node in found.values()}.values()
-    return sorted(nodes, key=lambda node: (node.end_lineno - node.lineno, -node.lineno))
+        if isinstance(node, ast.Assign):
+            target, first, last = node, node.lineno, node.end_lineno
+            before = last < expression.lineno
+        elif isinstance(node, ast.For | ast.comprehension):
+            target, first, last = node.target, node.target.lineno, node.iter.end_lineno
+            before = isinstance(node, ast.comprehension) or (
+                last < expression.lineno <= node.end_lineno
+            )
+        else:
+            continue
+        for name in names & {one.id for one in ast.walk(target) if is_stored(one)}:
+            if before and (name not in found or found[name] < (first, last)):
+                found[name] = first, last
+    return sorted(set(found.values()), key=lambda span: (span[1] - span[0], -span[0]))
 
 
-def assigned_names(assignment):
-    """Return the names that an assignment binds."""
-    return {
-        node.id
-        for target in assignment.targets
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name)
-    }
+def is_stored(node):
+    """Return whether a node of a syntax tree gives a value to a name."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)

@@ -131,6 +131,7 @@
       own.hidden = true;
       if (stored) stored.hidden = false;
       dropped = true;
+      window.bookNumbers?.refresh(root, original);
     }
     cell.begin = () => {
       dropped = false;
@@ -146,11 +147,13 @@
     };
     cell.finish = () => {
       root.classList.remove("live-busy");
+      window.bookNumbers?.refresh(root, cell.code());
       window.MathJax?.typesetPromise?.([own]);
     };
     cell.cancel = (begun) => {
       if (begun) cell.add({ kind: "stopped", text: "Stopped before its end. Reset shows the stored output." });
       root.classList.remove("live-busy");
+      window.bookNumbers?.refresh(root, cell.code());
     };
     return cell;
   }
