@@ -1,4 +1,4 @@
-"""The links from numbers to their computation: which there are, where they lead, what they weigh."""
+"""The links from numbers to their computation: which there are, where they lead, their weight."""
 
 import gzip
 import json
@@ -112,7 +112,7 @@ def test_what_is_no_result_is_not_linked(html):
 
 def test_a_formula_becomes_one_link_with_all_its_positions():
     page = Page("03_degenerate_groups", read_all()["03_degenerate_groups"])
-    text = "At $p = 0.9, G = 4$ it is 0.6562."
+    text = "Let $p = 0.9, G = 4$. Then it is 0.6562."
     (formula, result) = number_links.links(page, "formula", text)
     assert text[slice(*formula[:2])] == "$p = 0.9, G = 4$"
     assert len(formula[2]) == 2

@@ -11,6 +11,7 @@ Only the HTML is changed, on its way into MyST-NB: EPUB and the single page show
 
 import json
 import re
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -75,7 +76,9 @@ def linked(page, place, text, positions):
     for start, end, some in reversed(links(page, place, text)):
         positions.update(some)
         at = " ".join(map(address, some))
-        opening = f'<a class="number" href="#cell-{some[0].cell}" data-at="{at}">'
+        label = text[start:end].strip("$`")
+        spoken = "" if label == text[start:end] else f' aria-label="{escape(label)}"'
+        opening = f'<a class="number" href="#cell-{some[0].cell}" data-at="{at}"{spoken}>'
         text = f"{text[:start]}{opening}{text[start:end]}</a>{text[end:]}"
     return text
 

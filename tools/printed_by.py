@@ -20,6 +20,8 @@ def printed_by(source, output, position, imported):
     if line.startswith("|"):
         row = position.line - next(i for i, one in enumerate(lines) if one.startswith("|")) - 2
         expression = table_cell(tree, row, position.column)
+    elif any(one.startswith("|") for one in lines):
+        expression = table_caption(tree)
     else:
         expression = print_call(tree, line, position.start)
     if expression is None:
@@ -48,7 +50,7 @@ def imported_functions(cells):
         for node in ast.walk(ast.parse(cell.source))
         if isinstance(node, ast.ImportFrom) and node.module == "grpo"
         for alias in node.names
-        if alias.name in grpo.__all__
+        if callable(getattr(grpo, alias.name, None))
     }
 
 
@@ -127,6 +129,16 @@ def table_cell(tree, row, column):
         )
         return cells[column] if plain else several
     return None
+
+
+def table_caption(tree):
+    """Return the expression of the caption of the table that a cell makes."""
+    captions = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "caption"
+    ]
+    return captions[-1] if captions else None
 
 
 def definitions(tree, expression):

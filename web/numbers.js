@@ -55,6 +55,10 @@
     shown = undefined;
   });
 
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") close();
+  });
+
   function later(action, milliseconds) {
     clearTimeout(waiting);
     waiting = setTimeout(action, milliseconds);
@@ -84,14 +88,13 @@
     close();
     shown = link;
     link.after(card); // Tab leads from the number into its card
-    card.setAttribute("aria-label", `Where ${link.textContent.trim()} comes from`);
+    card.setAttribute("aria-label", `Where ${nameOf(link)} comes from`);
     fill(link);
     link.style.anchorName = "--number";
     card.showPopover();
     if (!CSS.supports("position-area: bottom")) place(link);
     link.setAttribute("aria-expanded", "true");
     link.setAttribute("aria-describedby", "number-card-line");
-    window.MathJax?.typesetPromise?.([card]);
   }
 
   // For browsers that cannot anchor: below the number, or above it where there is no room.
@@ -175,7 +178,7 @@
     reveal(target);
     document.querySelector(".number-back")?.remove();
     const back = element("p", { className: "number-back" });
-    const number = element("a", { href: "#", textContent: `back to ${link.textContent.trim().slice(0, 30) || "the number"}` });
+    const number = element("a", { href: "#", textContent: `back to ${nameOf(link)}` });
     number.addEventListener("click", (event) => {
       event.preventDefault();
       back.remove();
@@ -197,6 +200,10 @@
   function scrollTo(target) {
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     target.scrollIntoView({ block: "center", behavior: still ? "instant" : "smooth" });
+  }
+
+  function nameOf(link) {
+    return link.ariaLabel ?? link.textContent.trim();
   }
 
   function addresses(link) {
