@@ -2,7 +2,7 @@
 
 import pytest
 from book_pages import read_all
-from prose import EXCEPTIONS, NOTICED, Page, numbers
+from prose_rules import EXCEPTIONS, NOTICED, Page, excepted, numbers
 
 PAGES = {name: Page(name, notebook) for name, notebook in read_all().items()}
 
@@ -16,7 +16,7 @@ def test_every_number_in_the_prose_is_supported(name):
     ]
     assert not wrong, (
         f"{name}: no output of the two cells before and after supports these numbers, or not on "
-        "a line with the others of their sentence (see tests/prose.py):\n" + "\n".join(wrong)
+        "a line with the others of their sentence (see tools/prose_rules.py):\n" + "\n".join(wrong)
     )
 
 
@@ -56,7 +56,8 @@ def test_exceptions_are_needed_and_explained(exception):
     assert places, "no such passage"
     assert exception["reason"].strip()
     assert any(
-        not page.supports(place, number)
+        not support
         for place in places
-        for number in numbers(page.prose[place])
+        for number, support in page.findings(place, page.prose[place])
+        if excepted(page.name, page.prose[place], number)
     ), "no longer needed"

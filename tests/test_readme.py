@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prose import NOTICED
+from prose_rules import NOTICED
 
 import grpo
 

@@ -38,9 +38,15 @@ def to_take_along():
 
 def commit_date():
     """Return the date of the commit in words, or nothing outside a repository."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%cs"]
+    date = last_commit("%cs")
+    return f"; text and numbers of {date}" if date else ""
+
+
+def last_commit(form):
+    """Return what git's format says of the last commit, or nothing outside a repository."""
+    command = ["git", "-C", str(ROOT), "log", "-1", f"--format={form}"]
     try:
         process = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError:
         return ""
-    return f"; text and numbers of {process.stdout.strip()}" if process.stdout.strip() else ""
+    return process.stdout.strip()

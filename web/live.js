@@ -119,6 +119,7 @@
     const all = [...new Set(Object.values(places))];
     const cell = { root, number: index + 1, code: () => view.state.doc.toString() };
     let dropped = false; // the outputs of a run that was reset meanwhile
+    let given = 0; // outputs of this run
 
     const holder = element("div", { className: "live-editor" });
     const tools = element("div", { className: "live-tools" });
@@ -145,9 +146,11 @@
         if (stored) stored.hidden = false;
       }
       dropped = true;
+      window.bookNumbers?.refresh(root, original);
     }
     cell.begin = () => {
       dropped = false;
+      given = 0;
       for (const { own, stored } of all) {
         own.replaceChildren(element("p", { className: "live-note", textContent: "Your own run" }));
         own.hidden = true;
@@ -159,15 +162,19 @@
       if (dropped) return;
       const { own } = places[["svg", "markdown", "html"].includes(output.kind) ? "shown" : "printed"];
       own.hidden = false;
-      own.append(rendered(output, own, alt));
+      const shown = rendered(output, own, alt);
+      shown.dataset.index ??= given++;
+      own.append(shown);
     };
     cell.finish = () => {
       root.classList.remove("live-busy");
+      window.bookNumbers?.refresh(root, cell.code());
       window.MathJax?.typesetPromise?.(all.map(({ own }) => own));
     };
     cell.cancel = (begun) => {
       if (begun) cell.add({ kind: "stopped", text: "Stopped before its end. Reset shows the stored output." });
       root.classList.remove("live-busy");
+      window.bookNumbers?.refresh(root, cell.code());
     };
     return cell;
   }

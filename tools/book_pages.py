@@ -1,4 +1,4 @@
-"""The notebooks as the tests see them."""
+"""The notebooks as the tests and the links of the pages see them."""
 
 from functools import cache
 
@@ -41,15 +41,19 @@ def markdown_cells(notebook):
 
 def output_texts(cell):
     """Return what a reader can read in the outputs of a cell: no pictures, no object names."""
-    for output in cell.outputs:
+    return [text for _, text in numbered_output_texts(cell)]
+
+
+def numbered_output_texts(cell):
+    """Yield (index of the output, what a reader can read in it)."""
+    for index, output in enumerate(cell.outputs):
         if output.output_type == "stream":
-            yield output.text
+            yield index, output.text
         elif output.output_type in ("display_data", "execute_result"):
-            yield from (
-                output.data[kind]
-                for kind in ("text/markdown", "text/plain")
-                if kind in output.data and not output.data[kind].startswith("<IPython.core")
-            )
+            for kind in ("text/markdown", "text/plain"):
+                text = output.data.get(kind, "")
+                if text and not text.startswith("<IPython.core"):
+                    yield index, text
 
 
 def svg_outputs(cell):
