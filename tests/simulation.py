@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 
 from book_pages import code_cells, output_texts
-from prose import NEARBY, number_texts, numbers, prose
+from prose_rules import NEARBY, number_texts, numbers, prose
 
 EXACT = re.compile(r"\b(exact|expected|true|by hand|formula)\b", re.I)
 COMPARISON = re.compile(r"\b(ahead|behind|better|worse|faster|slower|wins|loses)\b(?! this book)")

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from book_pages import read_all
-from prose import VALUE, prose
+from prose_rules import VALUE, prose
 from simulation import STATEMENTS, near_outputs, resting_on_simulation
 
 NOTEBOOKS = read_all()
