@@ -73,7 +73,9 @@ def mend_one_page(made):
     for number, page in enumerate(pages):
         names = set(re.findall(r'\bid="([^"]+)"', page))
         for name in names & seen:
-            page = re.sub(rf'\b(id="|href="#){re.escape(name)}"', rf'\g<1>{name}-page-{number}"', page)
+            page = re.sub(
+                rf'\b(id="|href="#){re.escape(name)}"', rf'\g<1>{name}-page-{number}"', page
+            )
         seen |= names
         pages[number] = page
     (made / "index.html").write_text("".join(pages), encoding="utf-8")
