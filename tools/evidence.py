@@ -15,6 +15,7 @@ NAME is the notebook's id of the cell; every code cell of a page has its `cell-N
 
 import nbformat
 from docutils import nodes
+from sphinx.addnodes import start_of_file
 from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
@@ -78,36 +79,45 @@ class FoldEvidence(SphinxPostTransform):
     formats = ("html",)
 
     def run(self):
-        """Fold the runs of tagged cells, and let those that show nothing join another."""
-        folds, homeless = [], []
+        """Fold the evidence page by page; the single page has all of them in one tree."""
+        pages = {}
         for run in runs(self.document):
-            results = [shown for cell in run if (shown := take_results(cell)).children]
-            fold = Fold(classes=["evidence"], cells=run, results=results)
-            fold["section"], fold["at"] = section_of(run[0]), run[0]["cell_index"]
-            if results:
-                box = nodes.container("", *results, classes=["results"])
-                put_in_place(run[0], box, fold)
-                folds.append(fold)
-            else:
-                put_in_place(run[0])
-                homeless.append(fold)
-            for cell in run[1:]:
-                cell.parent.remove(cell)
-        for fold in homeless:
-            if folds:
-                home(fold, folds)["cells"] += fold["cells"]
-            else:
-                self.document.append(fold)
-                folds = [fold]
-        for fold in folds:
-            fold.extend(sorted(fold["cells"], key=lambda cell: cell["cell_index"]))
-            fold["summary"] = summary(fold)
+            page = around(run[0], (start_of_file, nodes.document))
+            pages.setdefault(page, []).append(run)
+        for page, found in pages.items():
+            fold_evidence(page, found)
         for cell in code_cells(self.document):
             if cell.attributes.get("hide_mode") == "all":
                 del cell["hide_mode"]
                 fold = Fold(classes=["solution"], summary="Solution")
                 put_in_place(cell, fold)
                 fold.append(cell)
+
+
+def fold_evidence(page, found):
+    """Fold runs of tagged cells, and let those that show nothing join another."""
+    folds, homeless = [], []
+    for run in found:
+        results = [shown for cell in run if (shown := take_results(cell)).children]
+        fold = Fold(classes=["evidence"], cells=run, results=results)
+        fold["section"], fold["at"] = around(run[0], nodes.section), run[0]["cell_index"]
+        if results:
+            put_in_place(run[0], nodes.container("", *results, classes=["results"]), fold)
+            folds.append(fold)
+        else:
+            put_in_place(run[0])
+            homeless.append(fold)
+        for cell in run[1:]:
+            cell.parent.remove(cell)
+    for fold in homeless:
+        if folds:
+            home(fold, folds)["cells"] += fold["cells"]
+        else:
+            page.append(fold)
+            folds = [fold]
+    for fold in folds:
+        fold.extend(sorted(fold["cells"], key=lambda cell: cell["cell_index"]))
+        fold["summary"] = summary(fold)
 
 
 def put_in_place(node, *others):
@@ -156,9 +166,9 @@ def take_results(cell):
     return shown
 
 
-def section_of(node):
-    """Return the innermost section around a node."""
-    while not isinstance(node, (nodes.section, nodes.document)):
+def around(node, kind):
+    """Return the innermost node of a kind, or one of several kinds, around this one."""
+    while node is not None and not isinstance(node, kind):
         node = node.parent
     return node
 
