@@ -173,8 +173,12 @@ def test_a_page_with_an_open_card_is_readable(page, address, scheme):
     page.click(ROW)
     page.wait_for_selector(CARD)
     page.add_script_tag(path=site_assets.MODULES / "axe-core" / "axe.min.js")
-    found = page.evaluate(AXE)["violations"]
-    assert not [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
+    found = [
+        f"{one['id']}: {one['nodes'][0]['html'][:200]}"
+        for one in page.evaluate(AXE)["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert not found
 
 
 def test_cards_ask_for_nothing(page, address):

@@ -25,7 +25,10 @@ def printed_by(source, output, position, imported):
     else:
         expression = print_call(tree, line, position.start)
     if expression is None:
-        return [], functions_in(tree, imported)
+        functions = functions_in(tree, imported)
+        if functions or not isinstance(tree.body[-1], ast.Expr):
+            return [], functions
+        expression = tree.body[-1].value  # a function of the notebook made the output
     shown = definitions(tree, expression)
     if not (isinstance(expression, ast.Name) and shown):  # the name of a column says nothing
         shown.insert(0, (expression.lineno, expression.end_lineno))
