@@ -11,11 +11,12 @@ import tomllib
 from pathlib import Path
 
 import site_assets
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, SoupStrainer
 from sphinx.errors import ExtensionError
 
 WORDS = Path(__file__).resolve().parent.parent / "chapters" / "search_words.toml"
 SYMPTOMS = ("15_questions", "index")  # the page and the section with the table of symptoms
+ARTICLE = SoupStrainer("article", class_="bd-article")
 NOT_READ = (
     "details, .cell_input, pre, .highlight, .cell_output thead, .cell_output tbody, .headerlink, "
     "div.math, script, style, .toctree-wrapper"
@@ -60,7 +61,7 @@ def records(html):
     }
     found = []
     for path in sorted((html / "chapters").glob("*.html")):
-        article = BeautifulSoup(path.read_bytes(), "lxml").find(class_="bd-article")
+        article = BeautifulSoup(path.read_bytes(), "lxml", parse_only=ARTICLE).article
         url = path.relative_to(html).as_posix()
         if path.stem == SYMPTOMS[0]:
             for row in article.find(id=SYMPTOMS[1]).extract().select("tbody tr"):

@@ -54,6 +54,7 @@
     }
     if (query !== asked) return; // typed on in the meantime
     hits.replaceChildren(...found.map(listed));
+    hits.dataset.query = query;
     status.textContent = !query.trim() ? "" : found.length ? `${found.length} sections, best first` : "Nothing found";
   }
 
