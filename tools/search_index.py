@@ -107,7 +107,9 @@ def text_of(part):
 def plain(tex):
     r"""Return a formula in words that can be searched.
 
-    >>> plain(r"\(\sqrt{\epsilon} + k_3\)")
-    'sqrt epsilon + k_3'
+    >>> plain(r"\(\frac{1}{2} \sqrt{\epsilon} + \pi_{\text{ref}}\)")
+    '1/2 sqrt epsilon + pi_ref'
     """
-    return " ".join(re.sub(r"\\([a-zA-Z]+)|[\\{}()$]", r" \1 ", tex).split())
+    tex = re.sub(r"\\(?:text|math|frac|left|right)\w*|\\[()]", "", tex).replace("}{", "/")
+    tex = re.sub(r"\\([a-zA-Z]+)", r" \1", tex)
+    return " ".join(re.sub(r"[\\{}]", "", tex).split())

@@ -16,7 +16,10 @@
 
   let pagefind, asked;
 
-  field.addEventListener("focus", () => load().catch(() => {}));
+  field.addEventListener("focus", () => {
+    field.select();
+    load().catch(() => {}); // what went wrong is said when something is asked
+  });
   field.addEventListener("input", show);
   field.form.addEventListener("submit", (event) => {
     event.preventDefault();
