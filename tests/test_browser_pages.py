@@ -1,29 +1,13 @@
-"""The pages in Chromium: nothing from outside, and readable everywhere."""
+"""The pages in Chromium: nothing from outside, whole, and within reach."""
 
 import gzip
 
 import pytest
 import refresh
-import site_assets
 from chromium import needs_chromium, visit
 
 pytestmark = needs_chromium
 PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
-# The colours of a theme, and what else a reader with a screen reader or a keyboard needs. docutils
-# writes the list of references with roles that axe does not accept together; formulas are
-# MathJax's own, have their own reading aids, and take most of the time.
-AXE = """([part, rules]) => axe.run(
-    {include: [part], exclude: ['.citation-list', 'mjx-container']},
-    {preload: false, resultTypes: ['violations'], ...(rules && {runOnly: rules})},
-)"""
-COLOURS = ["color-contrast", "link-in-text-block"]
-VIEWS = [  # colours do not depend on the width alone, nor the rest on the theme alone
-    ("light", 1280, None),
-    ("dark", 1280, COLOURS),
-    ("dark", 390, None),
-    ("light", 390, COLOURS),
-]
-CARD = "a.number"  # opens the card of a number
 each_page = pytest.mark.parametrize("name", PAGES)
 
 
@@ -33,37 +17,6 @@ def test_page_is_whole(page, address, name):
     formulas = page.locator(".bd-article .math").count()
     assert (page.locator(".bd-article mjx-container").count() > 0) == (formulas > 0)
     assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth)")
-
-
-@each_page
-def test_page_is_readable_by_everybody(page, address, name):
-    visit(page, address, name)
-    page.add_script_tag(path=site_assets.MODULES / "axe-core" / "axe.min.js")
-    page.add_style_tag(content="* { transition: none !important; animation: none !important; }")
-    found = []
-    for theme, width, rules in VIEWS:
-        page.set_viewport_size({"width": width, "height": 800})
-        page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
-        if page.locator(CARD).count():
-            page.locator(CARD).first.click()
-        found += serious(page, "body", rules, f"{theme} {width}")
-        page.keyboard.press("Escape")
-        page.keyboard.press("Control+k")
-        page.fill("#pst-search-dialog input", "why is my loss zero")
-        page.wait_for_selector("#search-hits mark")
-        found += serious(page, "#pst-search-dialog", rules, f"{theme} {width} search")
-        page.keyboard.press("Escape")
-    assert not found, "\n".join(found)
-
-
-def serious(page, part, rules, where):
-    """Return what axe finds serious or critical in a part of the page."""
-    return [
-        f"{where}: {violation['id']}: {node['html'][:200]}"
-        for violation in page.evaluate(AXE, [part, rules])["violations"]
-        if violation["impact"] in ("serious", "critical")
-        for node in violation["nodes"]
-    ]
 
 
 @each_page
