@@ -1,41 +1,22 @@
-"""The pages in Chromium: nothing from outside, and readable everywhere."""
+"""The pages in Chromium: nothing from outside, whole, and within reach."""
 
 import gzip
 
 import pytest
 import refresh
-import site_assets
 from chromium import needs_chromium, visit
 
 pytestmark = needs_chromium
 PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
-# docutils writes the list of references with roles that axe does not accept together; formulas
-# are MathJax's own, have its own reading aids, and take most of the time.
-AXE = """axe.run(
-    {include: ['.bd-article'], exclude: ['.citation-list', 'mjx-container']},
-    {preload: false, resultTypes: ['violations']},
-)"""
 each_page = pytest.mark.parametrize("name", PAGES)
 
 
 @each_page
-def test_page_is_whole_and_readable(page, address, name):
+def test_page_is_whole(page, address, name):
     visit(page, address, name)
     formulas = page.locator(".bd-article .math").count()
     assert (page.locator(".bd-article mjx-container").count() > 0) == (formulas > 0)
     assert page.evaluate("[...document.images].every(one => one.complete && one.naturalWidth)")
-    page.add_script_tag(path=site_assets.MODULES / "axe-core" / "axe.min.js")
-    for theme in ("light", "dark"):
-        page.evaluate("theme => document.documentElement.dataset.theme = theme", theme)
-        page.wait_for_timeout(300)  # the theme fades in
-        found = page.evaluate(AXE)
-        serious = [
-            f"{theme}: {violation['id']}: {node['html'][:200]}"
-            for violation in found["violations"]
-            if violation["impact"] in ("serious", "critical")
-            for node in violation["nodes"]
-        ]
-        assert not serious, "\n".join(serious)
 
 
 @each_page
@@ -51,12 +32,6 @@ def test_next_leads_through_the_whole_book_and_previous_back(page, address):
         for name in expected:
             page.click(f"a.{direction}")
             page.wait_for_url(f"**/{name}.html")
-
-
-@pytest.mark.parametrize("words", ["NaN advantages", "clip fraction", "negative KL", "overlong"])
-def test_search_for_a_symptom_finds_the_questions(page, address, words):
-    page.goto(f"{address}search.html?q={words}")
-    page.wait_for_selector("#search-results li a[href*='15_questions']")
 
 
 def test_symptoms_in_the_index_lead_to_their_question(page, address):
@@ -91,13 +66,6 @@ def test_the_sidebar_closes_on_a_wide_screen(page, address):
     assert sidebar.is_visible()
     page.click(".primary-toggle >> visible=true")
     sidebar.wait_for(state="hidden")
-
-
-def test_search_finds_rloo(page, address):
-    page.goto(f"{address}search.html?q=RLOO")
-    page.click("#search-results li a >> nth=0")
-    page.wait_for_url("**/chapters/**")
-    assert "RLOO" in page.inner_text(".bd-article")
 
 
 def test_icons_are_drawn(page, address):

