@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from strategies import rewards
 from grpo import CONVENTIONS, Convention, advantages, centred_rewards, rloo_advantages
 
 MEASURED = json.loads(
-    Path(__file__).with_name("data").joinpath("advantage_vectors.json").read_text()
+    (files("grpo") / "data" / "advantage_vectors.json").read_text(encoding="utf-8")
 )
 VECTORS = [(name, label) for name, rows in MEASURED["advantages"].items() for label in rows]
 STEP = 2.0**-23  # of float32, relative
