@@ -1,8 +1,8 @@
 """GRPO on toy data: the functions behind every number of the book.
 
 The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
-`loss`, `step`, `train`, `exact`, `precision`, `conventions` and `identification`. They need numpy
-only. `grpo.book` serves the pages and has to be imported by name.
+`loss`, `step`, `train`, `exact`, `precision`, `conventions`, `evidence` and `identification`. They need
+numpy only. `grpo.book` serves the pages and has to be imported by name.
 """
 
 from grpo.advantage import (
@@ -22,6 +22,7 @@ from grpo.dataset import (
     pass_at_k,
     success_count_probabilities,
 )
+from grpo.evidence import Evidence, Precision, group_evidence, read_precision
 from grpo.exact import (
     expectation_over_counts,
     expectation_over_outcomes,
@@ -67,7 +68,9 @@ __all__ = [
     "CONVENTIONS",
     "Candidate",
     "Convention",
+    "Evidence",
     "Identification",
+    "Precision",
     "advantage_invariants",
     "advantages",
     "aggregate_loss",
@@ -88,6 +91,7 @@ __all__ = [
     "expected_update",
     "fit_beta",
     "full_batch_probability",
+    "group_evidence",
     "groups_to_sample",
     "grpo_loss",
     "grpo_step_stats",
@@ -108,6 +112,7 @@ __all__ = [
     "overlong_penalty",
     "pass_at_k",
     "penalty_gradients",
+    "read_precision",
     "rejection_mask",
     "reward_spread",
     "rloo_advantages",
