@@ -1,8 +1,8 @@
 """GRPO on toy data: the functions behind every number of the book.
 
 The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
-`loss`, `step`, `train`, `exact`, `precision`, `conventions`, `evidence` and `identification`. They need
-numpy only. `grpo.book` serves the pages and has to be imported by name.
+`loss`, `step`, `train`, `exact`, `precision`, `conventions`, `evidence` and `identification`. They
+need numpy only. `grpo.book` serves the pages and has to be imported by name.
 """
 
 from grpo.advantage import (

@@ -1,6 +1,7 @@
 """What rewards and advantages say about a rule, group by group."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -157,7 +158,14 @@ class Evidence:
         Both are in [0, 0.01]. Of several stretches of eps with equally many groups it is the
         first; None if no group is explained.
         """
+        return self._range
+
+    @cached_property
+    def _range(self):
         limit = LARGEST_EPS if self.scale else 0.0
+        of_all = max(0.0, float(self.low.max())), min(limit, float(self.high.min()))
+        if of_all[0] <= of_all[1]:
+            return of_all
         low, high = np.maximum(self.low, 0.0), np.minimum(self.high, limit)
         fits = low <= high
         if not fits.any():
@@ -277,24 +285,16 @@ def evidence_of(batch, of_advantages, of_rewards, may_be_exact):
     partly = None
     for unit, r_error in steps:
         found = _rules(batch, a_error, unit, r_error)
-        doubt = rewards_error - r_error
-        sure = [
-            one
-            for one in found
-            if one.telling.any()
-            and (
-                doubt == 0
-                or (one.names and not coarse)
-                or _is_no_accident(one, batch, a_error, unit, doubt)
-            )
-        ]
-        share = max((one.explained().mean() for one in sure), default=0.0)
-        if share == 1:
+        share = np.array([one.explained().mean() * one.telling.any() for one in found])
+        best = [one for one, k in zip(found, share, strict=True) if k == share.max()]
+        if rewards_error > r_error and not (any(one.names for one in best) and not coarse):
+            odds = _log_odds(batch, a_error, unit, rewards_error)
+            best = [one for one in best if _is_no_accident(one, batch.distinct, odds)]
+        if best and share.max() == 1:
             return found
-        if partly is None and 2 * share > 1:
+        if best and partly is None and 2 * share.max() > 1:
             partly = found
-    whole = any(one.explained().all() for one in found)
-    return found if partly is None or whole else partly
+    return found if partly is None or share.max() == 1 else partly
 
 
 def _units(batch, of_advantages):
@@ -303,21 +303,29 @@ def _units(batch, of_advantages):
     return (FLOAT32,) if of_advantages.is_coarse or in_float32 else (FLOAT64, FLOAT32)
 
 
-def _is_no_accident(one, batch, a_error, unit, doubt):
-    """Return whether rewards that are off by `doubt` would hardly have fitted as well.
+def _log_odds(batch, a_error, unit, doubt):
+    """Return for each group how unlikely a rollout fits if its reward is off by up to `doubt`.
+
+    The logarithm of how far that moves an advantage, in units of the error of the advantage.
+    """
+    spread = np.where(batch.silent, 1, batch.high - batch.low)
+    largest = batch.largest_in_groups(np.abs(batch.a))
+    error = batch.largest_in_groups(a_error) + 8 * unit * largest
+    moved = doubt * largest / spread
+    return np.log(np.maximum(moved / np.where(error > 0, error, np.inf), 1))
+
+
+def _is_no_accident(one, distinct, odds):
+    """Return whether rewards that are off would hardly have fitted as well.
 
     Each rollout beyond those that determine a group's baseline and scale is one chance to notice,
     and equal rewards count once.
     """
-    used = 2 if one.scale and one.scale not in BATCH_WIDE else 1
-    chances = np.where(one.explained(), np.maximum(batch.distinct - used, 0), 0)
-    spread = np.where(one.silent, 1, batch.high - batch.low)
-    largest = batch.largest_in_groups(np.abs(batch.a))
-    error = batch.largest_in_groups(a_error) + 8 * unit * largest
-    shift = doubt * largest / spread
-    with np.errstate(divide="ignore"):
-        rate = np.log(np.maximum(shift / np.where(error > 0, error, np.inf), 1))
-    return bool((chances * rate).sum() > -np.log(CHANCE))
+    of_batch = one.scale in BATCH_WIDE
+    used = 2 if one.scale and not of_batch else 1
+    chances = np.where(one.explained(), np.maximum(distinct - used, 0), 0)
+    total = (chances * odds).sum() - (odds.max() if of_batch else 0)
+    return bool(total > -np.log(CHANCE))
 
 
 class Batch:
@@ -401,6 +409,7 @@ class _Spreads:
             None: np.zeros(r.shape),
         }
         self.squares = batch.sums((r - mean) ** 2)
+        self.smallest_noise = np.zeros(r.shape) if self.exact else np.sqrt(unit) / 2 * abs(others)
 
     def difference(self, baseline):
         """Return the rewards minus the baseline, and its error at each rollout."""
@@ -410,9 +419,9 @@ class _Spreads:
             error[self.batch.silent[self.batch.index]] = 0  # equal and exact: the mean is theirs
         return n, error
 
-    def spread(self, scale, correction, n):
+    def spread(self, scale, correction):
         """Return what the scale divides by, and its error at each rollout."""
-        ones = np.ones(n.shape)
+        ones = np.ones(self.batch.r.shape)
         if scale is None:
             return ones, 0 * ones
         if scale == "group mean":
@@ -427,7 +436,8 @@ class _Spreads:
             squares = np.where(squares > 1e-13 * self.largest**2, squares, 0)
             count = self.G - 1
         else:
-            values = self.batch.r if scale == "batch std" else n
+            own_mean = 0 if scale == "batch std" else self.means["group mean"]
+            values = self.batch.r - own_mean
             squares = np.sum((values - values.mean()) ** 2) * ones
             count = self.batch.r.size * ones
         free = np.maximum(count - correction, 1)
@@ -438,7 +448,8 @@ class _Spreads:
         if not self.exact:
             residue = 8 * np.sqrt(self.unit) * self.largest
             lost = np.where(std > 0, np.minimum(lost, self.n_error + residue), residue)
-        moved = self.r_error * np.sqrt(count / free)
+        lost = np.where(count > 1, lost, 0)  # of one reward it is 0 for sure
+        moved = np.where(count > 1, self.r_error * np.sqrt(count / free), 0)
         return std, lost + (2 if scale == "centred batch std" else 1) * moved
 
 
@@ -448,8 +459,8 @@ def _rule_fields():
     for baseline, scale in product(BASELINES, SCALES):
         if scale == "group mean" and baseline != "group mean":
             continue
-        if scale == "centred batch std" and baseline in ("batch mean", None):
-            continue  # the same as the batch std
+        if scale == "centred batch std" and baseline != "group mean":
+            continue  # the same as the batch std; or, left out of its mean, the same but for eps
         fields += [
             (baseline, scale, correction)
             for correction in ((0, 1) if scale and scale.endswith("std") else (0,))
@@ -458,6 +469,14 @@ def _rule_fields():
 
 
 RULES = _rule_fields()
+
+
+def _stacked(function, arguments):
+    """Return the two values of a function for each tuple of arguments, computed once for each."""
+    distinct = list(dict.fromkeys(arguments))
+    values = [np.stack(each) for each in zip(*(function(*one) for one in distinct), strict=True)]
+    at = [distinct.index(one) for one in arguments]
+    return [each[at] for each in values]
 
 
 def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
@@ -472,13 +491,8 @@ def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
 
 
 def _part(batch, a_error, spreads, rules, factors):
-    differences = [spreads.difference(baseline) for baseline, _, _ in rules]
-    n, n_error = (np.stack(each) for each in zip(*differences, strict=True))
-    scales = [
-        spreads.spread(scale, correction, own)
-        for (_, scale, correction), own in zip(rules, n, strict=True)
-    ]
-    s, s_error = (np.stack(each) for each in zip(*scales, strict=True))
+    n, n_error = _stacked(spreads.difference, [(baseline,) for baseline, _, _ in rules])
+    s, s_error = _stacked(spreads.spread, [(scale, correction) for _, scale, correction in rules])
     c = factors[:, None]
     unit, own = spreads.unit, np.where(c == 1, 1, 4)  # the factor errs as well
     a = batch.a / c
@@ -486,7 +500,7 @@ def _part(batch, a_error, spreads, rules, factors):
     n_error, s_error = own * n_error, own * s_error
 
     low, high = _eps_intervals(a, d, n, n_error, s, s_error)
-    told = np.abs(n) > 2 * n_error
+    told = np.abs(n) > 4 * spreads.n_error
     flat = told & (s == 0)
     whole = np.maximum.reduceat(np.where(flat, -np.inf, low), batch.start, axis=-1)
     upper = np.minimum.reduceat(np.where(flat, np.inf, high), batch.start, axis=-1)
@@ -496,37 +510,30 @@ def _part(batch, a_error, spreads, rules, factors):
         room = 2 * batch.largest_in_groups(d)
         whole[batch.silent & (most - least > room)] = np.inf  # equal rewards, equal advantages
     telling = np.logical_or.reduceat(told, batch.start, axis=-1)
-    centre, width = _narrowest(low, high, told & ~flat)
+    scaled = np.array([scale is not None for _, scale, _ in rules])
+    eps = np.clip(_narrowest(low, high, told & ~flat), 0, LARGEST_EPS) * scaled
+    divisor = np.where(s != 0, s + eps[:, None], 1)
+    residual = batch.largest_in_groups(np.abs(batch.a - c * n / divisor))
+    zero_stds = flat.any(axis=1)
     found = []
-    for i, (_, scale, _) in enumerate(rules):
-        eps = float(np.clip(centre[i], 0, LARGEST_EPS)) if scale else 0.0
-        divisor = np.where(s[i] != 0, s[i] + eps, 1)
-        residual = batch.largest_in_groups(np.abs(batch.a - factors[i] * n[i] / divisor))
+    for i, rule in enumerate(rules):
 
-        def evidence(divides, low, high, i=i, residual=residual, eps=eps):
-            return Evidence(
-                *rules[i],
-                divides,
-                low,
-                high,
-                batch.silent,
-                telling[i],
-                residual,
-                eps,
-                spreads.r_error,
-                float(factors[i]),
-            )
+        def evidence(divides, low, high, rule=rule, i=i):
+            own = batch.silent, telling[i], residual[i], float(eps[i])
+            return Evidence(*rule, divides, low, high, *own, spreads.r_error, float(factors[i]))
 
-        if not flat[i].any():
+        if not zero_stds[i]:
             found.append(evidence(None, whole[i], upper[i]))
             continue
         plain = np.abs(a[i] - n[i]) <= d[i] + n_error[i]
         for divides, open_to_eps in ((False, plain), (True, np.zeros_like(plain))):
             asks = flat[i] & ~open_to_eps
             least = np.where(asks, low[i], -np.inf)
-            if not divides and spreads.exact and not spreads.r_error:
-                least = np.where(asks, np.inf, -np.inf)  # no rounding noise stands for a spread
             most = np.where(asks, high[i], np.inf)
+            if not divides and not spreads.r_error:
+                # Rounding noise may stand for a spread: not below half a step, none of exact sums.
+                least = np.where(asks & (spreads.smallest_noise == 0), np.inf, least)
+                most -= spreads.smallest_noise
             found.append(
                 evidence(
                     divides,
@@ -558,9 +565,9 @@ def scaled_evidence(batch, of_advantages):
 
 def _factors(batch, spreads, baseline, scale, correction):
     """Return the constant factors that the advantages may have: without eps, and with it."""
-    n, n_error = spreads.difference(baseline)
-    s, _ = spreads.spread(scale, correction, n)
-    use = (np.abs(n) > 2 * n_error) & (s > 0)
+    n, _ = spreads.difference(baseline)
+    s, _ = spreads.spread(scale, correction)
+    use = (np.abs(n) > 4 * spreads.n_error) & (s > 0)
     a, n, s = batch.a[use], n[use], s[use]
     if not a.size or not a.all():
         return []
@@ -588,11 +595,11 @@ def _eps_intervals(a, d, n, n_error, s, s_error):
 
 
 def _narrowest(low, high, use):
-    """Return for each rule the middle and the width of the narrowest interval, 0 without one."""
+    """Return for each rule the middle of the narrowest interval, 0 without one."""
     with np.errstate(invalid="ignore"):
         width = np.where(use & np.isfinite(low) & np.isfinite(high), high - low, np.inf)
     at = width.argmin(axis=-1)[:, None]
     width = np.take_along_axis(width, at, axis=-1)
     with np.errstate(invalid="ignore"):
         middle = (np.take_along_axis(low, at, -1) + np.take_along_axis(high, at, -1)) / 2
-    return np.where(np.isfinite(width), middle, 0)[:, 0], width[:, 0]
+    return np.where(np.isfinite(width), middle, 0)[:, 0]
