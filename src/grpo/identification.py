@@ -307,10 +307,10 @@ def _advice(candidates, rewards):
     if len(candidates) > 1:
         yield f"The data cannot tell these {len(candidates)} apart."
     if differ("baseline", "scale", "correction", "factor"):
-        if rewards.shape[1] == 2:
-            yield "Try groups of four or more: in groups of two many conventions agree."
-        elif all(one.scale == "batch std" for one in candidates):
+        if all(one.scale in BATCH_WIDE for one in candidates):
             yield "Try a batch of another size or spread: in one, a correction can pass for an eps."
+        elif rewards.shape[1] == 2:
+            yield "Try groups of four or more: in groups of two many conventions agree."
         elif candidates[0].factor != 1:
             yield "Try two group sizes: a factor can stand for a correction or a leave-one-out."
         elif len(rewards) == 1:
