@@ -213,8 +213,8 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
         Absolute error of the advantages; by default as `read_precision` has it.
     rewards_atol : float, optional
         Absolute error of the rewards. By default they count as exact where a rule then explains
-        most groups, too many for an accident, and otherwise as `read_precision` has them; whole
-        numbers are exact.
+        most groups, too well for an accident unless `atol` is given, and otherwise as
+        `read_precision` has them; whole numbers are exact.
 
     Returns
     -------
@@ -255,15 +255,15 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
 
 
 def precisions(rewards, advantages, atol, rewards_atol):
-    """Return the precision of the advantages, that of the rewards, whether they may be exact."""
+    """Return the precisions of both, whether the rewards may be exact, and whether to doubt it."""
     of_advantages = _given("atol", atol) or read_precision(advantages)
     given = _given("rewards_atol", rewards_atol)
     if given:
-        return of_advantages, given, not given.absolute
+        return of_advantages, given, not given.absolute, False
     read = read_precision(rewards)
     if (rewards == np.round(rewards)).all() or not read.is_coarse:
         read = Precision("exact")
-    return of_advantages, read, True
+    return of_advantages, read, True, atol is None
 
 
 def _given(name, atol):
@@ -272,7 +272,7 @@ def _given(name, atol):
     return Precision("as given", as_tolerance(name, atol))
 
 
-def evidence_of(batch, of_advantages, of_rewards, may_be_exact):
+def evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
     """Return the evidence at the finest precision at which a rule explains the groups for sure.
 
     If at none of them a rule explains all groups, at the finest one where it explains most.
@@ -287,7 +287,7 @@ def evidence_of(batch, of_advantages, of_rewards, may_be_exact):
         found = _rules(batch, a_error, unit, r_error)
         share = np.array([one.explained().mean() * one.telling.any() for one in found])
         best = [one for one, k in zip(found, share, strict=True) if k == share.max()]
-        if rewards_error > r_error and not (any(one.names for one in best) and not coarse):
+        if doubted and r_error < rewards_error and (coarse or not any(one.names for one in best)):
             odds = _log_odds(batch, a_error, unit, rewards_error)
             best = [one for one in best if _is_no_accident(one, batch.distinct, odds)]
         if best and share.max() == 1:

@@ -141,7 +141,8 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         default as `read_precision` has it.
     rewards_atol : float, optional
         Absolute error of the rewards. By default they count as exact if a convention then fits,
-        too well for an accident, and otherwise as `read_precision` has them.
+        too well for an accident unless `atol` is given, and otherwise as `read_precision` has
+        them; whole numbers are exact.
 
     Returns
     -------
@@ -203,7 +204,7 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
                 continue
             by_group = [one for one in evidence_of(batch, *read) if _is_by_group(one)]
             candidates += [_candidate(one, layout) for one in by_group if _fits(one)]
-    candidates = candidates or _scaled(batches, read[0])
+    candidates = _without_coincidences(candidates) or _scaled(batches, read[0])
     if candidates:
         return _ranked(candidates, rewards)
     most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
@@ -213,6 +214,13 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
 def _fits(one):
     """Return whether evidence explains every group with one eps, and was asked something."""
     return bool(one.telling.any() and one.explained().all())
+
+
+def _without_coincidences(candidates):
+    """Leave out the scales of single stacks with an eps that none has, if another has a name."""
+    named = {one.scale for one in candidates if one.names}
+    own = {"centred batch std", "group mean"} - named
+    return [one for one in candidates if not named or one.scale not in own]
 
 
 def _is_by_group(one):
