@@ -10,8 +10,6 @@ const { loadPyodide } = await import(pathToFileURL(join(site, "..", "..", "web",
 const pyodide = await loadPyodide({ indexURL: join(site, "pyodide") + "/" });
 await pyodide.loadPackage(["numpy", "matplotlib"], { messageCallback: () => {} });
 for (const wheel of manifest.wheels) pyodide.unpackArchive(new Uint8Array(readFileSync(join(site, wheel))), "wheel");
-pyodide.FS.mkdirTree("/home/tests/data");
-for (const path of manifest.data) pyodide.FS.writeFile(`/home/tests/data/${basename(path)}`, readFileSync(join(site, path)));
 pyodide.runPython(readFileSync(join(site, manifest.runner), "utf8"));
 const [runCell, reset] = ["run_cell", "reset"].map((name) => pyodide.globals.get(name));
 

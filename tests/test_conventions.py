@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from importlib.resources import files
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +15,14 @@ from strategies import rewards
 from grpo import CONVENTIONS, Convention, advantages, centred_rewards, rloo_advantages
 
 MEASURED = json.loads(
-    Path(__file__).with_name("data").joinpath("advantage_vectors.json").read_text()
+    (files("grpo") / "data" / "advantage_vectors.json").read_text(encoding="utf-8")
 )
 VECTORS = [(name, label) for name, rows in MEASURED["advantages"].items() for label in rows]
 STEP = 2.0**-23  # of float32, relative
+
+
+def by_group(convention):
+    return convention.scale not in ("batch std", "centred batch std")
 
 
 def numbers(values):
@@ -26,7 +30,12 @@ def numbers(values):
 
 
 def test_the_registry_has_the_names_of_the_measured_stacks():
-    assert list(CONVENTIONS) == list(MEASURED["advantages"]) == list(MEASURED["conventions"])
+    described = MEASURED["conventions"]
+    assert list(CONVENTIONS) == list(described)
+    was_read = {name for name, stack in MEASURED["stacks"].items() if stack.get("read_only")}
+    run = [name for name, one in described.items() if one["stack"] not in was_read]
+    assert run == list(MEASURED["advantages"])
+    assert {one["stack"] for one in described.values()} == set(MEASURED["stacks"])
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
@@ -62,7 +71,7 @@ def test_measured_vectors_are_reproduced(name, label):
     np.testing.assert_allclose(computed, numbers(measured), rtol=2e-6, atol=absolute)
 
 
-@pytest.mark.parametrize("name", CONVENTIONS)
+@pytest.mark.parametrize("name", [name for name, c in CONVENTIONS.items() if by_group(c)])
 def test_rows_are_computed_as_if_they_were_alone(name):
     group = np.random.default_rng(0).random((5, 8))
     rows = [CONVENTIONS[name](row) for row in group]
@@ -110,6 +119,49 @@ def test_batch_mean_and_batch_std_worked_by_hand():
     expected = (np.array(r) - [[1 / 2], [3 / 4]]) / (sqrt(15) / 8)
     np.testing.assert_allclose(Convention("group mean", "batch std")(r), expected, rtol=1e-14)
     np.testing.assert_array_equal(Convention(None, None)(r), r)
+
+
+def test_stacks_that_were_read_worked_by_hand():
+    # means 1/2 and 1/4; the squares of the differences are 4 (1/4) and 3 (1/16) + 9/16 = 3/4
+    r = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    centred = np.array([[1, -1, 1, -1], [3 / 2, -1 / 2, -1 / 2, -1 / 2]]) / 2
+    bessel = np.array([[sqrt(1 / 3)], [1 / 2]])
+    expected = {
+        "ms-swift.grpo": centred / (bessel + 1e-4),
+        "ms-swift.rloo(group std)": centred * 4 / 3 / (bessel + 1e-4),
+        "ms-swift.reinforce++": centred / (sqrt(7 / 4 / 7) + 1e-4),
+        "rllm.grpo": centred / (np.array([[1 / 2], [sqrt(3 / 16)]]) + 1e-6),
+        "rllm.reinforce++": centred / (sqrt(7 / 4 / 8) + 1e-6),
+        "areal(group)": centred / (bessel + 1e-5),
+        "skyrl.grpo": centred / (bessel + 1e-6),
+        "skyrl.maxrl": np.array([[1, -1, 1, -1], [3, -1, -1, -1]]),  # r / mean - 1
+    }
+    for name, values in expected.items():
+        rtol = 5e-6 if name == "skyrl.maxrl" else 1e-6 if CONVENTIONS[name].dtype[5:] == "32" else 0
+        np.testing.assert_allclose(CONVENTIONS[name](r), values, rtol=rtol or 1e-13)
+    assert list(expected) == list(CONVENTIONS)[-len(expected) :]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ms-swift.grpo", 0),
+        ("ms-swift.rloo(group std)", 0),
+        ("ms-swift.reinforce++", 0),
+        ("rllm.grpo", 3 / (1 + 1e-6)),
+        ("rllm.reinforce++", 0),
+        ("areal(group)", 0),
+        ("skyrl.grpo", 3 / (1 + 1e-6)),
+        ("skyrl.maxrl", 3),
+    ],
+)
+def test_a_single_rollout_of_the_stacks_that_were_read(name, expected):
+    np.testing.assert_allclose(CONVENTIONS[name]([[3.0]]), [[expected]], rtol=1e-7)
+
+
+def test_a_mean_that_is_minus_eps_cannot_divide():
+    with pytest.raises(ValueError, match=r"eps = 0\.0, and the rewards of a group have a mean"):
+        Convention("group mean", "group mean")([[0, 0], [1, 0]])
 
 
 def test_missing_rewards():

@@ -50,7 +50,7 @@ def test_counts_and_limits_are_those_of_the_tests():
     reports = json.loads((ROOT / "tests/data/field_reports.json").read_text("utf-8"))
     assert sum(report["kind"] in ("numeric", "use") for report in reports) == 30
     assert "Thirty questions" in README
-    measured = json.loads((ROOT / "tests/data/advantage_vectors.json").read_text("utf-8"))
+    measured = json.loads((ROOT / "src/grpo/data/advantage_vectors.json").read_text("utf-8"))
     assert len(measured["stacks"]) == 10
     assert "ten training stacks" in README
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 
 import pytest
 import site_assets
@@ -42,6 +43,26 @@ def test_manifest_lists_files_with_their_sizes(assets):
 def test_a_second_call_makes_nothing(assets, monkeypatch):
     monkeypatch.setattr(site_assets, "run", lambda *_, **__: pytest.fail("ran a command"))
     assert site_assets.prepare() == assets
+
+
+def test_the_wheel_of_the_book_holds_the_data_that_chapters_read(assets):
+    (wheel,) = (assets / "live").glob("grpo-*.whl")
+    data = sorted((site_assets.ROOT / "src" / "grpo" / "data").iterdir())
+    assert data
+    with zipfile.ZipFile(wheel) as archive:
+        for path in data:
+            assert archive.read(f"grpo/data/{path.name}") == path.read_bytes()
+
+
+def test_a_changed_data_file_makes_the_assets_anew(tmp_path, monkeypatch):
+    for name in ("src", "requirements.txt", "pyproject.toml"):
+        source, target = site_assets.ROOT / name, tmp_path / name
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    monkeypatch.setattr(site_assets, "ROOT", tmp_path)
+    before = site_assets.fingerprint()
+    path = tmp_path / "src" / "grpo" / "data" / "stacks.json"
+    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert site_assets.fingerprint() != before
 
 
 def test_packages_may_come_from_a_folder(packages):

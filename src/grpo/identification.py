@@ -1,21 +1,18 @@
 """Name the convention behind advantages that a trainer returned."""
 
-from dataclasses import dataclass, replace
-from itertools import product
+from dataclasses import dataclass
 
-import numpy as np
-
-from grpo._validate import as_finite, as_rewards, as_tolerance
-from grpo.conventions import BASELINES, CONVENTIONS, SCALES, Convention
+from grpo._validate import as_finite, as_rewards
+from grpo.conventions import BASELINES, CONVENTIONS
+from grpo.evidence import BATCH_WIDE, Batch, evidence_of, precisions, scaled_evidence
 from grpo.groups import all_equal
 
-LARGEST_EPS = 1e-2  # what is larger is no guard against a division by zero
-SHOWN = 4  # candidates in the printed form
-FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
+SHOWN, EXCEPTIONS = 4, 8  # candidates and groups in the printed form
 LAYOUTS = {
     "rows": "each row is a group",
     "columns": "each column was taken as a group: wrong axis, or rewards laid out as (G, groups)",
     "interleaved": "the flat batch was read as (G, groups), so that a group is every n-th rollout",
+    "halves": "each group was taken in two halves",
 }
 
 
@@ -27,7 +24,7 @@ class Candidate:
     ----------
     baseline, scale, correction : str or None, str or None, int
         As in `Convention`.
-    layout : {"rows", "columns", "interleaved"}
+    layout : {"rows", "columns", "interleaved", "halves"}
         What was taken as a group.
     divide_zero_std : bool or None
         As in `Convention`; None where the data do not show it.
@@ -41,6 +38,8 @@ class Candidate:
         Largest difference between the advantages and this explanation.
     names : tuple of str, default ()
         The entries of `CONVENTIONS` that compute this.
+    rewards_error : float, default 0.0
+        By how much the rewards are off, if this is to explain the advantages.
     """
 
     baseline: str | None
@@ -53,6 +52,7 @@ class Candidate:
     factor: float
     residual: float
     names: tuple = ()
+    rewards_error: float = 0.0
 
     def __str__(self):
         """Return one line of words."""
@@ -66,6 +66,8 @@ class Candidate:
             words.append(f"times {self.factor:.4g}")
         if self.layout != "rows":
             words.append(LAYOUTS[self.layout])
+        if self.rewards_error:
+            words.append(f"if the rewards are rounded by up to {self.rewards_error:.0e}")
         return ", ".join(words)
 
     def _eps_in_words(self):
@@ -84,14 +86,17 @@ class Identification:
     candidates : tuple of Candidate
         All that the data cannot tell apart, the simplest first; empty if nothing fits.
     closest : Candidate
-        The best explanation; where nothing fits, the one with the smallest residual.
+        The best explanation; where nothing fits, the one that explains most groups.
     advice : tuple of str
         What input would tell the candidates apart.
+    explained : tuple of bool, default ()
+        Where nothing fits, for each group whether `closest` explains it.
     """
 
     candidates: tuple
     closest: Candidate
     advice: tuple
+    explained: tuple = ()
 
     @property
     def names(self):
@@ -101,11 +106,7 @@ class Identification:
     def __str__(self):
         """Return the findings as lines of text."""
         if not self.candidates:
-            return (
-                f"no known convention; closest: {self.closest} "
-                f"(off by up to {self.closest.residual:.2g}; if the advantages are rounded, "
-                "give atol)"
-            )
+            return "\n".join(self._partly())
         lines = [str(one) for one in self.candidates[:SHOWN]]
         if len(self.candidates) > SHOWN:
             lines.append(f"... and {len(self.candidates) - SHOWN} more")
@@ -113,8 +114,20 @@ class Identification:
             lines.append(f"as in {', '.join(self.names)}")
         return "\n".join([*lines, *self.advice])
 
+    def _partly(self):
+        """Yield what is to be said where no convention explains all groups."""
+        count, n = sum(self.explained), len(self.explained)
+        if 2 * count > n:
+            others = [str(i) for i, fits in enumerate(self.explained) if not fits]
+            listed = ", ".join(others[:EXCEPTIONS]) + ", ..." * (len(others) > EXCEPTIONS)
+            yield f"no known convention explains all {n} groups"
+            yield f"{self.closest}: {count} of {n} groups; not group{'s'[: n - count - 1]} {listed}"
+        else:
+            yield f"no known convention: none explains more than half of the {n} groups"
+        yield "If numbers were rounded further than they show, give atol and rewards_atol."
 
-def identify(rewards, advantages, atol=0.0):
+
+def identify(rewards, advantages, atol=None, rewards_atol=None):
     r"""Name the convention that turned rewards into advantages.
 
     Parameters
@@ -122,10 +135,14 @@ def identify(rewards, advantages, atol=0.0):
     rewards : array_like, shape (groups, G)
         Rewards; each row is one group, G >= 2.
     advantages : array_like, shape (groups, G)
-        What the stack returned for them, one number a rollout. They count as float32 if every
-        one of them is a float32 number.
-    atol : float, default 0.0
-        Absolute error of the advantages, such as 5e-5 for numbers copied with four decimals.
+        What the stack returned for them, one number a rollout.
+    atol : float, optional
+        Absolute error of the advantages, such as 5e-5 for numbers copied with four decimals; by
+        default as `read_precision` has it.
+    rewards_atol : float, optional
+        Absolute error of the rewards. By default they count as exact if a convention then fits,
+        too well for an accident unless `atol` is given, and otherwise as `read_precision` has
+        them; whole numbers are exact.
 
     Returns
     -------
@@ -137,7 +154,7 @@ def identify(rewards, advantages, atol=0.0):
     ------
     ValueError
         If the shapes are not one shape (groups, G) with G >= 2, a number is NaN or infinite,
-        `atol` is negative, or the data are silent: equal rewards in every group, or advantages
+        a tolerance is negative, or the data are silent: equal rewards in every group, or advantages
         that are all 0. Where a convention has no name here, `candidates` is empty.
 
     Notes
@@ -147,8 +164,9 @@ def identify(rewards, advantages, atol=0.0):
 
     The left side is known up to the rounding of the advantage of DeepSeekMath, section 4.1.2
     (arXiv:2402.03300). For each baseline :math:`b` and scale :math:`s`, and each layout of the
-    groups, every rollout gives an interval for eps; a candidate fits if all intervals meet below
-    0.01. A factor :math:`c` other than 1 is tried only where no candidate fits without.
+    groups, every rollout gives an interval for eps (`group_evidence`); a candidate fits if all
+    intervals meet below 0.01. Other layouts of the groups are tried where no entry of
+    `CONVENTIONS` fits, a factor :math:`c` other than 1 where nothing fits without.
 
     Examples
     --------
@@ -161,7 +179,6 @@ def identify(rewards, advantages, atol=0.0):
     """
     rewards, advantages = as_rewards(rewards), as_finite("advantages", advantages).astype(float)
     rewards = as_finite("rewards", rewards).astype(float)
-    atol = as_tolerance("atol", atol)
     if rewards.ndim != 2 or rewards.shape != advantages.shape or not rewards.size:
         raise ValueError(
             f"rewards and advantages must both have one shape (groups, G), "
@@ -169,175 +186,97 @@ def identify(rewards, advantages, atol=0.0):
         )
     if rewards.shape[1] < 2:
         raise ValueError("nothing can be identified: a group of one rollout has no other")
+    read = precisions(rewards, advantages, atol, rewards_atol)
     if all_equal(rewards).all():
         raise ValueError("nothing can be identified: all rewards of every group are equal")
     if not advantages.any():
         raise ValueError("nothing can be identified: all advantages are 0")
-    in_float32 = np.all(advantages == advantages.astype(np.float32))
-    for unit in (FLOAT32,) if in_float32 else (FLOAT64, FLOAT32):
-        for with_factor in (False, True):
-            tried = _explanations(rewards, advantages, atol, unit, with_factor)
-            fitting = [candidate for candidate, fits in tried if fits]
-            if fitting:
-                return _ranked(fitting, rewards)
-    tried = _explanations(rewards, advantages, atol, FLOAT32, with_factor=False)
-    closest = min((candidate for candidate, _ in tried), key=lambda one: one.residual)
-    return Identification((), closest, ())
-
-
-def _explanations(rewards, advantages, atol, unit, with_factor):
-    """Yield (candidate, whether it fits) for each layout, baseline, scale and correction."""
+    batches = {}
     for layout in LAYOUTS:
         r, a = _arranged(rewards, layout), _arranged(advantages, layout)
-        if r.shape[1] < 2 or (layout == "interleaved" and len(r) == 1):
-            continue
-        for baseline, scale in product(BASELINES, SCALES):
-            by_group = {baseline, scale} - {"batch mean", "batch std", None}
-            if (layout != "rows" and not by_group) or (with_factor and scale == "batch std"):
-                continue  # the same as in rows, the same as a factor
-            for correction in (0, 1) if scale else (0,):
-                convention = Convention(baseline, scale, correction, single="zero")
-                evidence = _Evidence(convention, r, a, atol, unit)
-                yield _explained(convention, layout, evidence, with_factor)
+        if r is not None and r.shape[1] >= 2:
+            batches[layout] = Batch.of(r, a)
+    in_rows = evidence_of(batches["rows"], *read)
+    candidates = [_candidate(one, "rows") for one in in_rows if _fits(one)]
+    if not any(one.names for one in candidates):
+        for layout, batch in batches.items():
+            if layout == "rows" or (layout == "halves" and candidates):
+                continue
+            by_group = [one for one in evidence_of(batch, *read) if _is_by_group(one)]
+            candidates += [_candidate(one, layout) for one in by_group if _fits(one)]
+    candidates = _without_coincidences(candidates) or _scaled(batches, read[0])
+    if candidates:
+        return _ranked(candidates, rewards)
+    most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
+    return Identification((), _candidate(most, "rows"), (), tuple(most.explained().tolist()))
+
+
+def _fits(one):
+    """Return whether evidence explains every group with one eps, and was asked something."""
+    return bool(one.telling.any() and one.explained().all())
+
+
+def _without_coincidences(candidates):
+    """Leave out the scales of single stacks with an eps that none has, if another has a name."""
+    named = {one.scale for one in candidates if one.names}
+    own = {"centred batch std", "group mean"} - named
+    return [one for one in candidates if not named or one.scale not in own]
+
+
+def _is_by_group(one):
+    """Return whether a rule depends on what was taken as a group."""
+    return bool({one.baseline, one.scale} - BATCH_WIDE - {None}) or one.scale == "centred batch std"
+
+
+def _scaled(batches, of_advantages):
+    """Return the candidates with a constant factor, at the finest rounding that has any."""
+    rounds = [list(scaled_evidence(batch, of_advantages)) for batch in batches.values()]
+    for step in range(max(map(len, rounds))):
+        found = [
+            _candidate(one, layout)
+            for layout, steps in zip(batches, rounds, strict=True)
+            for one in (steps[step] if step < len(steps) else ())
+            if _fits(one) and (layout == "rows" or _is_by_group(one))
+        ]
+        unique = {
+            (one.layout, one.baseline, one.scale, one.correction, one.divide_zero_std): one
+            for one in reversed(found)
+        }
+        if unique:
+            return [one for one in unique.values() if one.layout != "halves"] or [*unique.values()]
+    return []
+
+
+def _candidate(one, layout):
+    """Return a rule with what the groups say about its numbers."""
+    eps, eps_range = None, None
+    if one.scale:
+        eps_range = one.eps_range()
+        eps = one.eps if eps_range is None else min(max(one.eps, eps_range[0]), eps_range[1])
+    return Candidate(
+        one.baseline,
+        one.scale,
+        one.correction,
+        layout,
+        one.divide_zero_std,
+        eps,
+        eps_range,
+        one.factor,
+        float(one.residual.max()),
+        one.names if layout == "rows" and _fits(one) else (),
+        one.rewards_error,
+    )
 
 
 def _arranged(values, layout):
-    """Return the values with one row for each group that the layout means."""
+    """Return the values with one row for each group that the layout means, None without one."""
     if layout == "columns":
         return values.T
     if layout == "interleaved":
-        return values.reshape(values.shape[::-1]).T
+        return values.reshape(values.shape[::-1]).T if len(values) > 1 else None
+    if layout == "halves":
+        return values.reshape(2 * len(values), -1) if values.shape[1] % 2 == 0 else None
     return values
-
-
-def _explained(convention, layout, evidence, with_factor):
-    """Return the candidate of a convention and whether it explains every advantage."""
-    for factor in (with_factor and evidence.factors()) or [1.0]:
-        if convention.scale is None:
-            eps_range, divides, fits = None, None, evidence.fits_without_scale(factor)
-        else:
-            eps_range = evidence.eps_range(factor)
-            divides, fits = evidence.zero_std_rule(factor)
-            fits = fits and eps_range is not None
-        if fits:
-            break
-    eps = None
-    if convention.scale:
-        eps = evidence.eps_estimate(factor, *(eps_range or (0.0, LARGEST_EPS)))
-    candidate = Candidate(
-        convention.baseline,
-        convention.scale,
-        convention.correction,
-        layout,
-        divides,
-        eps,
-        eps_range,
-        factor,
-        evidence.residual(factor, eps),
-    )
-    return replace(candidate, names=_names(candidate) if fits else ()), fits
-
-
-class _Evidence:
-    """What every rollout says about a convention: difference, spread, advantage, their errors."""
-
-    def __init__(self, convention, rewards, advantages, atol, unit):
-        self.a, self.atol, self.unit = advantages, atol, unit
-        self.n = replace(convention, scale=None)(rewards)
-        self.s = np.ones(rewards.shape)
-        if convention.scale:
-            self.s = self.s * convention.standard_deviation(rewards, np.full(rewards.shape, True))
-        largest = np.abs(rewards).max()
-        # Whole numbers, halves, ... sixteenths have exact sums; means of others lose digits.
-        exact = largest <= 2**8 and (rewards * 16 == np.round(rewards * 16)).all()
-        self.n_error = (2 if exact else 16) * unit * largest
-        self.told = np.abs(self.n) > 4 * self.n_error
-        self.spread = self.s > 1e-12 * largest
-        # A mean of squares minus a squared mean loses the digits of a small spread.
-        self.s_error = self.n_error * (1 + largest / np.where(self.spread, self.s, np.inf))
-
-    def factors(self):
-        """Return the constant factors that the advantages may have: without eps, and with it."""
-        use = self.told & self.spread
-        a, n, s = self.a[use], self.n[use], self.s[use]
-        if not a.all() or not a.size:
-            return []
-        found = [float(np.sum(a * n / s) / np.sum((n / s) ** 2))]
-        if np.ptp(s) > 1e-3 * s.max():
-            slope, _ = np.linalg.lstsq(np.stack([s, np.ones_like(s)], 1), n / a, rcond=None)[0]
-            found += [float(1 / slope)] if slope else []
-        return [factor for factor in found if factor]
-
-    def fits_without_scale(self, factor):
-        predicted = factor * self.n
-        allowed = self.atol + 8 * self.unit * np.abs(predicted) + abs(factor) * self.n_error
-        return bool(self.told.any() and (np.abs(self.a - predicted) <= allowed).all())
-
-    def eps_range(self, factor):
-        """Return the smallest and the largest eps that agree with every rollout, or None."""
-        use, a = self.told & self.spread, self.a / factor
-        if not use.any():
-            return (0.0, LARGEST_EPS) if self.told.any() else None
-        if (a * self.n)[use].min() <= 0:
-            return None
-        solved, error = self._solved(factor)
-        low, high = (solved - error).max(), (solved + error).min()
-        nothing = ~self.told & self.spread  # at the baseline: the advantage is 0 up to rounding
-        most = abs(factor) * (4 * self.n_error / np.where(self.spread, self.s, 1)) + self.atol
-        if low > min(high, LARGEST_EPS) or high < 0 or (np.abs(self.a) > most)[nothing].any():
-            return None
-        return float(max(low, 0)), float(min(high, LARGEST_EPS))
-
-    def eps_estimate(self, factor, low, high):
-        """Return the eps of the rollout that tells it best, within the range."""
-        solved, error = self._solved(factor)
-        return float(np.clip(solved[error.argmin()], low, high)) if solved.size else 0.0
-
-    def _solved(self, factor):
-        """Return eps as each rollout has it, and how far rounding may have moved it."""
-        use = self.told & self.spread & (self.a != 0)
-        a, n, s = self.a[use] / factor, self.n[use], self.s[use]
-        denominator, a = n / a, np.abs(a)
-        error = np.abs(denominator) * (8 * self.unit + self.atol / abs(factor) / a)
-        error = error + self.n_error / a + self.s_error[use]
-        if factor != 1:
-            error = 4 * error + 64 * self.unit * np.abs(denominator)  # the factor errs as well
-        return denominator - s, error
-
-    def zero_std_rule(self, factor):
-        """Return whether a standard deviation of 0 divides (None: not seen), and if that fits."""
-        use = self.told & ~self.spread
-        if not use.any():
-            return None, True
-        a, n = np.abs(self.a[use] / factor), np.abs(self.n[use])
-        if (np.abs(a - n) <= self.atol + 8 * self.unit * n + self.n_error).all():
-            return False, True
-        return True, bool((a >= n / LARGEST_EPS).all())
-
-    def residual(self, factor, eps):
-        """Return the largest difference to the advantages, undivided where there is no spread."""
-        divisor = np.where(self.spread, self.s + (eps or 0), 1)
-        return float(np.abs(self.a - factor * self.n / divisor).max())
-
-
-def _names(candidate):
-    """Return the entries of the registry that a candidate stands for."""
-    if candidate.factor != 1 or candidate.layout != "rows":
-        return ()
-    return tuple(name for name, known in CONVENTIONS.items() if _is(candidate, known))
-
-
-def _is(candidate, known):
-    if (known.baseline, known.scale) != (candidate.baseline, candidate.scale):
-        return False
-    if known.scale is None:
-        return True
-    low, high = candidate.eps_range
-    return (
-        known.correction == candidate.correction
-        and candidate.divide_zero_std in (None, known.divide_zero_std)
-        and low <= known.eps <= high
-    )
 
 
 def _ranked(candidates, rewards):
@@ -346,6 +285,7 @@ def _ranked(candidates, rewards):
     def simplicity(one):
         return (
             not one.names,
+            not _has_usual_eps(one),
             list(LAYOUTS).index(one.layout),
             len(f"{one.factor:.4g}"),
             len(f"{one.eps or 0:.4g}"),
@@ -358,6 +298,14 @@ def _ranked(candidates, rewards):
     return Identification(candidates, candidates[0], tuple(_advice(candidates, rewards)))
 
 
+def _has_usual_eps(one):
+    """Return whether an eps of `CONVENTIONS` is among those of a candidate."""
+    if one.scale is None:
+        return True
+    low, high = one.eps_range
+    return any(low <= known.eps <= high for known in CONVENTIONS.values() if known.scale)
+
+
 def _advice(candidates, rewards):
     """Yield what input would tell the candidates apart."""
 
@@ -367,14 +315,23 @@ def _advice(candidates, rewards):
     if len(candidates) > 1:
         yield f"The data cannot tell these {len(candidates)} apart."
     if differ("baseline", "scale", "correction", "factor"):
-        if rewards.shape[1] == 2:
-            yield "Try groups of four or more: in groups of two many conventions agree."
-        elif all(one.scale == "batch std" for one in candidates):
+        if all(one.scale in BATCH_WIDE for one in candidates):
             yield "Try a batch of another size or spread: in one, a correction can pass for an eps."
+        elif rewards.shape[1] == 2:
+            yield "Try groups of four or more: in groups of two many conventions agree."
         elif candidates[0].factor != 1:
             yield "Try two group sizes: a factor can stand for a correction or a leave-one-out."
+        elif len(rewards) == 1:
+            yield "Try more groups: in one, the group and the batch are the same."
         else:
             yield "Try groups of different mean and spread, such as [1, 0, 0, 0] and [1, 1, 0, 0]."
+    if candidates[0].factor != 1:
+        yield "Try another step: a factor that a batch determines changes with it."
+    if any(_group_size(one, rewards) == 2 and one.scale == "group std" for one in candidates):
+        yield (
+            "In groups of two, a standard deviation makes the same two advantages of any two "
+            "rewards: what the rewards were cannot be seen."
+        )
     if differ("layout"):
         yield "Try more groups than a group has rollouts, with rewards that all differ."
     eps = {CONVENTIONS[name].eps for one in candidates if one.scale for name in one.names}
@@ -391,3 +348,8 @@ def _advice(candidates, rewards):
     }
     if len(rules) > 1:
         yield "Try a group of equal rewards such as 0.1: does a standard deviation near 0 divide?"
+
+
+def _group_size(one, rewards):
+    """Return how many rollouts a group has in the layout of a candidate."""
+    return _arranged(rewards, one.layout).shape[1]
