@@ -1,12 +1,8 @@
-import functools
-import http.server
-import threading
-
 import build_book
 import pytest
 import site_assets
 from chromium import CHROMIUM, QUIET
-from serve import Handler
+from serve import serving
 
 
 def pytest_configure(config):
@@ -27,13 +23,8 @@ def html(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def address(html):
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=html)
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with serving(html) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")
