@@ -44,5 +44,5 @@ environment:
 	@$(PYTHON) tools/environment.py
 
 clean:
-	rm -rf _build .cache .venv web/node_modules .pytest_cache .hypothesis .ruff_cache build src/grpo.egg-info
+	rm -rf _build .cache .venv web/node_modules .pytest_cache .hypothesis .ruff_cache build src/*.egg-info
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,15 +1,12 @@
 import contextlib
-import functools
-import http.server
 import json
-import threading
 import time
 
 import build_book
 import pytest
 import site_assets
 from chromium import CHROMIUM, QUIET
-from serve import Handler
+from serve import serving
 
 KEEP_PYTHON = """
 if (window !== top)
@@ -57,13 +54,8 @@ def html(tmp_path_factory, worker_id):
 
 @pytest.fixture(scope="session")
 def address(html):
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=html)
-    )
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
+    with serving(html) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

@@ -61,7 +61,9 @@ def prepare():
         copy(WEB / name, SITE / "live" / name)
     for name in SEARCH:
         copy(WEB / name, SITE / "search" / name)
-    complete = python_for_the_browser()
+    wheel = book_wheel()
+    book = copy(wheel, SITE / "wheels" / wheel.name)
+    complete = python_for_the_browser(book)
     if complete:
         stamp.write_text(wanted)
     return SITE
@@ -78,8 +80,8 @@ def fingerprint():
     return digest.hexdigest()
 
 
-def python_for_the_browser():
-    """Copy Pyodide, its packages and the book's wheels; return whether all could be had."""
+def python_for_the_browser(book):
+    """Copy Pyodide and its packages, list them with the book; return whether all could be had."""
     try:
         packages = pyodide_packages()
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
@@ -89,7 +91,8 @@ def python_for_the_browser():
         copy(MODULES / "pyodide" / name, SITE / "pyodide" / name)
     for path in packages:
         copy(path, SITE / "pyodide" / path.name)
-    wheels = [copy(path, SITE / "live" / path.name) for path in book_wheels()]
+    wheels = [book]
+    wheels += [copy(path, SITE / "wheels" / path.name) for path in pure_python_wheels()]
     loaded = [SITE / "pyodide" / name for name in PYODIDE_CORE if not name.endswith(".js")]
     loaded += [SITE / "pyodide" / path.name for path in packages] + wheels
     manifest = {
@@ -144,12 +147,18 @@ def verified(path, sha256):
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == sha256
 
 
-def book_wheels():
-    """Return the wheels of this project and of what its pages import, at the pinned versions."""
+def book_wheel():
+    """Return the wheel of this project as it is now."""
     folder = CACHE / "wheels"
     shutil.rmtree(folder, ignore_errors=True)
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
-    wheels = list(folder.glob("*.whl"))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def pure_python_wheels():
+    """Return the wheels of what the pages import besides, at the pinned versions."""
+    wheels = []
     for line in (ROOT / "requirements.txt").read_text().splitlines():
         pinned = line.split(" ")[0]
         if pinned.split("==")[0] in PURE_PYTHON:
