@@ -346,6 +346,14 @@ class Batch:
     @classmethod
     def of(cls, rewards, advantages):
         """Return the batch of two lists of groups, or of two arrays; refuse what does not fit."""
+        groups = [
+            np.asarray(each) for each in (rewards, advantages) if isinstance(each, np.ndarray)
+        ]
+        if len(groups) == 2 and groups[0].ndim == 2 and groups[0].shape == groups[1].shape:
+            names = ("rewards", "advantages")
+            r, a = (as_finite(*one).astype(float) for one in zip(names, groups, strict=True))
+            if r.shape[0] and r.shape[1] > 1:
+                return cls(r.ravel(), a.ravel(), np.full(len(r), r.shape[1]))
         groups = _groups("rewards", rewards), _groups("advantages", advantages)
         sizes = [[one.size for one in each] for each in groups]
         if sizes[0] != sizes[1] or not sizes[0]:
@@ -371,8 +379,6 @@ class Batch:
 
 
 def _groups(name, values):
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        return list(as_finite(name, values).astype(float))
     try:
         groups = [as_finite(f"{name}[{i}]", group).astype(float) for i, group in enumerate(values)]
     except TypeError:
@@ -391,7 +397,7 @@ class _Spreads:
     """The baselines and scales of a batch, with the largest error of each."""
 
     def __init__(self, batch, unit, r_error):
-        self.batch, self.r_error = batch, r_error
+        self.batch, self.r_error, self.known = batch, r_error, {}
         r, G = batch.r, batch.size[batch.index]
         self.largest = np.abs(r).max()
         # Whole numbers, halves, ... sixteenths have exact sums; means of others lose digits.
@@ -471,12 +477,12 @@ def _rule_fields():
 RULES = _rule_fields()
 
 
-def _stacked(function, arguments):
+def _stacked(function, arguments, known):
     """Return the two values of a function for each tuple of arguments, computed once for each."""
-    distinct = list(dict.fromkeys(arguments))
-    values = [np.stack(each) for each in zip(*(function(*one) for one in distinct), strict=True)]
-    at = [distinct.index(one) for one in arguments]
-    return [each[at] for each in values]
+    for one in arguments:
+        if one not in known:
+            known[one] = function(*one)
+    return [np.stack(each) for each in zip(*(known[one] for one in arguments), strict=True)]
 
 
 def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
@@ -491,8 +497,8 @@ def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
 
 
 def _part(batch, a_error, spreads, rules, factors):
-    n, n_error = _stacked(spreads.difference, [(baseline,) for baseline, _, _ in rules])
-    s, s_error = _stacked(spreads.spread, [(scale, correction) for _, scale, correction in rules])
+    n, n_error = _stacked(spreads.difference, [rule[:1] for rule in rules], spreads.known)
+    s, s_error = _stacked(spreads.spread, [rule[1:] for rule in rules], spreads.known)
     c = factors[:, None]
     unit, own = spreads.unit, np.where(c == 1, 1, 4)  # the factor errs as well
     a = batch.a / c

@@ -197,18 +197,23 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         if r is not None and r.shape[1] >= 2:
             batches[layout] = Batch.of(r, a)
     in_rows = evidence_of(batches["rows"], *read)
+    most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
+    explained = most.explained()
+    partly = Identification((), _candidate(most, "rows"), (), tuple(explained.tolist()))
+    if 2 * (explained & most.telling).sum() > most.telling.sum() and not explained.all():
+        return partly
     candidates = [_candidate(one, "rows") for one in in_rows if _fits(one)]
+    in_rows_fit = bool(candidates)
     if not any(one.names for one in candidates):
         for layout, batch in batches.items():
-            if layout == "rows" or (layout == "halves" and candidates):
+            if layout == "rows" or (layout == "halves" and in_rows_fit):
                 continue
             by_group = [one for one in evidence_of(batch, *read) if _is_by_group(one)]
             candidates += [_candidate(one, layout) for one in by_group if _fits(one)]
     candidates = _without_coincidences(candidates) or _scaled(batches, read[0])
     if candidates:
         return _ranked(candidates, rewards)
-    most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
-    return Identification((), _candidate(most, "rows"), (), tuple(most.explained().tolist()))
+    return partly
 
 
 def _fits(one):
@@ -315,22 +320,22 @@ def _advice(candidates, rewards):
     if len(candidates) > 1:
         yield f"The data cannot tell these {len(candidates)} apart."
     if differ("baseline", "scale", "correction", "factor"):
-        if all(one.scale in BATCH_WIDE for one in candidates):
+        of_batch = all(one.scale in BATCH_WIDE for one in candidates)
+        if of_batch:
             yield "Try a batch of another size or spread: in one, a correction can pass for an eps."
-        elif rewards.shape[1] == 2:
-            yield "Try groups of four or more: in groups of two many conventions agree."
-        elif candidates[0].factor != 1:
-            yield "Try two group sizes: a factor can stand for a correction or a leave-one-out."
-        elif len(rewards) == 1:
-            yield "Try more groups: in one, the group and the batch are the same."
-        else:
-            yield "Try groups of different mean and spread, such as [1, 0, 0, 0] and [1, 1, 0, 0]."
+        if not of_batch or differ("baseline"):
+            yield _other_groups(candidates[0], rewards)
     if candidates[0].factor != 1:
         yield "Try another step: a factor that a batch determines changes with it."
     if any(_group_size(one, rewards) == 2 and one.scale == "group std" for one in candidates):
         yield (
             "In groups of two, a standard deviation makes the same two advantages of any two "
             "rewards: what the rewards were cannot be seen."
+        )
+    if candidates[0].rewards_error:
+        yield (
+            "Rewards that are off by so little may be rounded, or lack a term such as the KL: "
+            "the data cannot show which."
         )
     if differ("layout"):
         yield "Try more groups than a group has rollouts, with rewards that all differ."
@@ -353,3 +358,14 @@ def _advice(candidates, rewards):
 def _group_size(one, rewards):
     """Return how many rollouts a group has in the layout of a candidate."""
     return _arranged(rewards, one.layout).shape[1]
+
+
+def _other_groups(first, rewards):
+    """Return which groups would tell the candidates apart."""
+    if rewards.shape[1] == 2:
+        return "Try groups of four or more: in groups of two many conventions agree."
+    if first.factor != 1:
+        return "Try two group sizes: a factor can stand for a correction or a leave-one-out."
+    if len(rewards) == 1:
+        return "Try more groups: in one, the group and the batch are the same."
+    return "Try groups of different mean and spread, such as [1, 0, 0, 0] and [1, 1, 0, 0]."
