@@ -46,6 +46,7 @@ def test_the_subject_modules_are_known():
         "advantage",
         "conventions",
         "dataset",
+        "evidence",
         "exact",
         "groups",
         "identification",

@@ -51,8 +51,8 @@ def test_counts_and_limits_are_those_of_the_tests():
     assert sum(report["kind"] == "numeric" for report in reports) == 24
     assert "Twenty-four questions" in README
     measured = json.loads((ROOT / "src/grpo/data/advantage_vectors.json").read_text("utf-8"))
-    assert len(measured["stacks"]) == 10
-    assert "ten training stacks" in README
+    assert len(measured["stacks"]) == 14
+    assert "fourteen training stacks" in README
 
 
 def test_there_is_one_version():

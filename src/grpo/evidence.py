@@ -250,11 +250,11 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
     >>> most.names[0], most.explained()
     ('trl.grpo(group)', array([ True,  True, False,  True]))
     """
-    batch = Batch.of(rewards, advantages)
-    return evidence_of(batch, *precisions(batch.r, batch.a, atol, rewards_atol))
+    batch = _Batch.of(rewards, advantages)
+    return _evidence_of(batch, *_precisions(batch.r, batch.a, atol, rewards_atol))
 
 
-def precisions(rewards, advantages, atol, rewards_atol):
+def _precisions(rewards, advantages, atol, rewards_atol):
     """Return the precisions of both, whether the rewards may be exact, and whether to doubt it."""
     of_advantages = _given("atol", atol) or read_precision(advantages)
     given = _given("rewards_atol", rewards_atol)
@@ -272,7 +272,7 @@ def _given(name, atol):
     return Precision("as given", as_tolerance(name, atol))
 
 
-def evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
+def _evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
     """Return the evidence at the finest precision at which a rule explains the groups for sure.
 
     If at none of them a rule explains all groups, at the finest one where it explains most.
@@ -328,7 +328,7 @@ def _is_no_accident(one, distinct, odds):
     return bool(total > -np.log(CHANCE))
 
 
-class Batch:
+class _Batch:
     """Rewards and advantages in one row, group after group."""
 
     def __init__(self, r, a, size):
@@ -550,7 +550,7 @@ def _part(batch, a_error, spreads, rules, factors):
     return found
 
 
-def scaled_evidence(batch, of_advantages):
+def _scaled_evidence(batch, of_advantages):
     """Yield the evidence for each rule times a constant factor, for the finest rounding first.
 
     The rewards count as exact.

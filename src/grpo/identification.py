@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from grpo._validate import as_finite, as_rewards
 from grpo.conventions import BASELINES, CONVENTIONS
-from grpo.evidence import BATCH_WIDE, Batch, evidence_of, precisions, scaled_evidence
+from grpo.evidence import BATCH_WIDE, _Batch, _evidence_of, _precisions, _scaled_evidence
 from grpo.groups import all_equal
 
 SHOWN, EXCEPTIONS = 4, 8  # candidates and groups in the printed form
@@ -175,7 +175,7 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
     >>> found = identify(rewards, CONVENTIONS["trl.grpo(group)"](rewards))
     >>> print(found)
     group mean baseline, group std, correction 1, eps 1.0e-04
-    as in trl.grpo(group), rasbt
+    as in trl.grpo(group), rasbt, ms-swift.grpo
     """
     rewards, advantages = as_rewards(rewards), as_finite("advantages", advantages).astype(float)
     rewards = as_finite("rewards", rewards).astype(float)
@@ -186,7 +186,7 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         )
     if rewards.shape[1] < 2:
         raise ValueError("nothing can be identified: a group of one rollout has no other")
-    read = precisions(rewards, advantages, atol, rewards_atol)
+    read = _precisions(rewards, advantages, atol, rewards_atol)
     if all_equal(rewards).all():
         raise ValueError("nothing can be identified: all rewards of every group are equal")
     if not advantages.any():
@@ -195,8 +195,8 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
     for layout in LAYOUTS:
         r, a = _arranged(rewards, layout), _arranged(advantages, layout)
         if r is not None and r.shape[1] >= 2:
-            batches[layout] = Batch.of(r, a)
-    in_rows = evidence_of(batches["rows"], *read)
+            batches[layout] = _Batch.of(r, a)
+    in_rows = _evidence_of(batches["rows"], *read)
     most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
     explained = most.explained()
     partly = Identification((), _candidate(most, "rows"), (), tuple(explained.tolist()))
@@ -208,7 +208,7 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         for layout, batch in batches.items():
             if layout == "rows" or (layout == "halves" and in_rows_fit):
                 continue
-            by_group = [one for one in evidence_of(batch, *read) if _is_by_group(one)]
+            by_group = [one for one in _evidence_of(batch, *read) if _is_by_group(one)]
             candidates += [_candidate(one, layout) for one in by_group if _fits(one)]
     candidates = _without_coincidences(candidates) or _scaled(batches, read[0])
     if candidates:
@@ -235,7 +235,7 @@ def _is_by_group(one):
 
 def _scaled(batches, of_advantages):
     """Return the candidates with a constant factor, at the finest rounding that has any."""
-    rounds = [list(scaled_evidence(batch, of_advantages)) for batch in batches.values()]
+    rounds = [list(_scaled_evidence(batch, of_advantages)) for batch in batches.values()]
     for step in range(max(map(len, rounds))):
         found = [
             _candidate(one, layout)
