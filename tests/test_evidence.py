@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from grpo import CONVENTIONS, group_evidence, read_precision, round_to_bfloat16
+from grpo import CONVENTIONS, group_evidence, identify, read_precision, round_to_bfloat16
 
 TRL = CONVENTIONS["trl.grpo(group)"]
 
@@ -99,6 +99,52 @@ def test_one_array_and_a_list_of_rows_say_the_same():
     ):
         np.testing.assert_array_equal(one.low, other.low)
         np.testing.assert_array_equal(one.high, other.high)
+
+
+def gdpo(columns, weights):
+    """Return the advantages of GDPO with Bessel's correction and 1e-8, column by column."""
+    total = np.zeros(columns.shape[:2])
+    for m, weight in enumerate(weights):
+        for g, group in enumerate(columns[:, :, m]):
+            if np.ptp(group) > 0:
+                total[g] += weight * (group - group.mean()) / (group.std(ddof=1) + 1e-8)
+    return (total - total.mean()) / (total.std(ddof=1) + 1e-8)
+
+
+def test_columns_that_are_normalised_apart_are_recognised():
+    rng = np.random.default_rng(5)
+    columns = (rng.random((8, 4, 2)) < 0.5).astype(float)
+    columns[2, :, 0] = 1  # the first reward is silent there
+    weights = [1, 0.25]
+    made = gdpo(columns, weights)
+    for digits in (None, 4, 3):
+        given = made if digits is None else made.round(digits)
+        found = identify(columns, given, weights=weights)
+        assert found.names == ("ms-swift.gdpo",)
+        assert (found.candidates[0].scale, found.candidates[0].correction) == ("columns apart", 1)
+        last = group_evidence(columns, given, weights=weights)[-1]
+        assert last.explained().all()
+    made[5, 1] += 0.1
+    last = group_evidence(columns, made, weights=weights)[-1]
+    assert (~last.explained()).nonzero()[0].tolist() == [5]
+    assert last.residual[5] == pytest.approx(0.1)
+    # the weighted sum does not show it
+    assert "ms-swift.gdpo" not in identify(columns @ weights, gdpo(columns, weights)).names
+
+
+def test_with_columns_the_other_rules_are_tried_on_their_sum():
+    rng = np.random.default_rng(6)
+    columns = (rng.random((8, 4, 2)) < 0.5).astype(float)
+    found = identify(columns, TRL(columns @ [1, 0.5]), weights=[1, 0.5])
+    assert "trl.grpo(group)" in found.names and "ms-swift.gdpo" not in found.names
+
+
+def test_columns_that_do_not_fit_their_weights_are_refused():
+    for call in (identify, group_evidence):
+        with pytest.raises(ValueError, match=r"got \(1, 2\) and \(1,\)"):
+            call([[1, 0]], [[1, -1]], weights=[1])
+        with pytest.raises(ValueError, match=r"weights\[0\] is nan"):
+            call([[[1], [0]]], [[1, -1]], weights=[np.nan])
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,16 @@ from itertools import product
 import numpy as np
 
 from grpo._validate import as_finite, as_tolerance
+from grpo.advantage import decoupled_advantages
 from grpo.conventions import BASELINES, CONVENTIONS, SCALES
 
 LARGEST_EPS = 1e-2  # what is larger is no guard against a division by zero
 FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
 MOST_DECIMALS, FEWEST_DECIMALS = 5, 2
-CHANCE = 1e-6  # of a fit by accident, below which exact rewards are believed
+CHANCE = 1e-4  # of a fit by accident, below which exact rewards are believed
 AT_ONCE = 2_000_000  # numbers in one array
+APART = "columns apart"  # the scale of GDPO
+GDPO = {"ms-swift.gdpo": {"correction": 1, "eps": 1e-8}}  # swift/rl_core/advantage.py, 2026-08-22
 BATCH_WIDE = {"batch mean", "batch std", "centred batch std"}
 
 
@@ -115,7 +118,7 @@ class Evidence:
     Parameters
     ----------
     baseline, scale, correction : str or None, str or None, int
-        The rule, as in `Convention`.
+        The rule, as in `Convention`, or the scale "columns apart": GDPO, `decoupled_advantages`.
     divide_zero_std : bool or None
         As in `Convention`; None where no group shows it.
     low, high : ndarray, shape (groups,)
@@ -182,10 +185,15 @@ class Evidence:
 
     @property
     def names(self):
-        """Return the entries of `CONVENTIONS` with this rule and an eps in `eps_range`."""
+        """Return the entries of `CONVENTIONS` with this rule and an eps in `eps_range`.
+
+        Of GDPO, which needs the columns, "ms-swift.gdpo".
+        """
         found = self.eps_range()
         if found is None:
             return ()
+        if self.scale == APART:
+            return tuple(name for name, one in GDPO.items() if found[0] <= one["eps"] <= found[1])
         return tuple(name for name, known in CONVENTIONS.items() if self._is(known, *found))
 
     def _is(self, known, low, high):
@@ -200,14 +208,15 @@ class Evidence:
         )
 
 
-def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
+def group_evidence(rewards, advantages, atol=None, rewards_atol=None, weights=None):
     r"""Return what each group says about each rule that turns rewards into advantages.
 
     Parameters
     ----------
     rewards : array_like, shape (groups, G), or sequence of array_like
-        Rewards; each row, or each array, is one group. Groups may differ in size, G >= 2.
-    advantages : as `rewards`
+        Rewards; each row, or each array, is one group. Groups may differ in size, G >= 2. With
+        `weights` an array of shape (groups, G, m), the m rewards of each rollout.
+    advantages : array_like, shape (groups, G), or sequence of array_like
         One number a rollout.
     atol : float, optional
         Absolute error of the advantages; by default as `read_precision` has it.
@@ -215,12 +224,15 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
         Absolute error of the rewards. By default they count as exact where a rule then explains
         most groups, too well for an accident unless `atol` is given, and otherwise as
         `read_precision` has them; whole numbers are exact.
+    weights : array_like, shape (m,), optional
+        The weights of several rewards. The rules are then tried on the weighted sum, and GDPO on
+        the single rewards, as exact numbers.
 
     Returns
     -------
     tuple of Evidence
         One for each rule: a baseline, a scale and a correction, and where a group shows it,
-        whether a standard deviation of 0 divides.
+        whether a standard deviation of 0 divides. With `weights` the last one is that of GDPO.
 
     Raises
     ------
@@ -250,11 +262,52 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
     >>> most.names[0], most.explained()
     ('trl.grpo(group)', array([ True,  True, False,  True]))
     """
-    batch = Batch.of(rewards, advantages)
-    return evidence_of(batch, *precisions(batch.r, batch.a, atol, rewards_atol))
+    columns = None
+    if weights is not None:
+        columns, rewards, weights = _summed(rewards, weights)
+    batch = _Batch.of(rewards, advantages)
+    read = _precisions(batch.r, batch.a, atol, rewards_atol)
+    found = _evidence_of(batch, *read)
+    return found if columns is None else (*found, _of_columns(batch, read[0], columns, weights))
 
 
-def precisions(rewards, advantages, atol, rewards_atol):
+def _summed(columns, weights):
+    """Return the columns, their weighted sum and the weights; refuse what does not fit."""
+    columns, weights = as_finite("rewards", columns).astype(float), as_finite("weights", weights)
+    if columns.ndim != 3 or 0 in columns.shape or weights.shape != columns.shape[2:]:
+        raise ValueError(
+            f"with weights, rewards must have shape (groups, G, m) and weights (m,), "
+            f"got {columns.shape} and {weights.shape}"
+        )
+    return columns, columns @ weights, weights
+
+
+def _of_columns(batch, of_advantages, columns, weights):
+    """Return the evidence for GDPO, at the eps of the stack that has it."""
+    (rule,) = GDPO.values()
+    expected = decoupled_advantages(columns, weights, **rule).ravel()
+    unit = _units(batch, of_advantages)[-1]
+    off = np.abs(batch.a - expected)
+    allowed = of_advantages.error(batch.a) + 64 * unit * np.abs(expected).max()
+    fits = ~np.logical_or.reduceat(off > allowed, batch.start)
+    eps = rule["eps"]
+    live = np.ptp(columns, axis=1).any(axis=1)
+    return Evidence(
+        "group mean",
+        APART,
+        rule["correction"],
+        None,
+        np.where(fits, eps, np.inf),
+        np.where(fits, eps, -np.inf),
+        ~live,
+        live,
+        batch.largest_in_groups(off),
+        eps,
+        0.0,
+    )
+
+
+def _precisions(rewards, advantages, atol, rewards_atol):
     """Return the precisions of both, whether the rewards may be exact, and whether to doubt it."""
     of_advantages = _given("atol", atol) or read_precision(advantages)
     given = _given("rewards_atol", rewards_atol)
@@ -272,7 +325,7 @@ def _given(name, atol):
     return Precision("as given", as_tolerance(name, atol))
 
 
-def evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
+def _evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
     """Return the evidence at the finest precision at which a rule explains the groups for sure.
 
     If at none of them a rule explains all groups, at the finest one where it explains most.
@@ -328,7 +381,7 @@ def _is_no_accident(one, distinct, odds):
     return bool(total > -np.log(CHANCE))
 
 
-class Batch:
+class _Batch:
     """Rewards and advantages in one row, group after group."""
 
     def __init__(self, r, a, size):
@@ -550,7 +603,7 @@ def _part(batch, a_error, spreads, rules, factors):
     return found
 
 
-def scaled_evidence(batch, of_advantages):
+def _scaled_evidence(batch, of_advantages):
     """Yield the evidence for each rule times a constant factor, for the finest rounding first.
 
     The rewards count as exact.
