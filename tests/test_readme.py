@@ -23,7 +23,7 @@ def test_files_that_are_named_exist(text):
     linked = re.findall(r"\[[^]\"]+\]\((?!http)([\w./-]+)\)", text)
     named = re.findall(r"`([\w./]+/[\w./]*|\w+\.(?:md|cff|txt|toml|yml))`", text)
     run = re.findall(r"chapters/\w+\.ipynb", text)
-    made = {"_build", ".cache/site", "web/node_modules"}
+    made = {"_build", "_static/wheels", ".cache/site", ".cache/torch", "web/node_modules"}
     for name in {*linked, *named, *run} - made:
         places = (
             ROOT / name,
