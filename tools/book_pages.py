@@ -11,7 +11,6 @@ TO_DO = [
     "01_setup",
     "02_concrete_group",
     "04_kl_estimators",
-    "05_putting_it_together",
     "06_takeaways",
     "07_errata",
     "08_which_convention",
