@@ -12,7 +12,6 @@ TO_DO = [
     "02_concrete_group",
     "04_kl_estimators",
     "06_takeaways",
-    "07_errata",
     "08_which_convention",
     "09_zero_is_not_zero",
     "10_cost_of_silence",
