@@ -13,7 +13,6 @@ TO_DO = [
     "04_kl_estimators",
     "06_takeaways",
     "08_which_convention",
-    "09_zero_is_not_zero",
     "10_cost_of_silence",
     "11_kl_as_a_loss",
     "12_what_the_std_optimises",
