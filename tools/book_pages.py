@@ -13,7 +13,6 @@ TO_DO = [
     "04_kl_estimators",
     "06_takeaways",
     "08_which_convention",
-    "10_cost_of_silence",
     "11_kl_as_a_loss",
     "12_what_the_std_optimises",
     "13_data_set_of_prompts",
