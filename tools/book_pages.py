@@ -8,11 +8,7 @@ from refresh import notebooks
 # Chapters whose evidence still stands in front. A rewritten chapter is taken off this list, and
 # `test_layout.py` and `test_notebooks.py` hold it to the new layout. The list has to become empty.
 TO_DO = [
-    "05_putting_it_together",
-    "07_errata",
     "08_which_convention",
-    "09_zero_is_not_zero",
-    "10_cost_of_silence",
     "11_kl_as_a_loss",
     "12_what_the_std_optimises",
     "13_data_set_of_prompts",
