@@ -9,8 +9,6 @@ from refresh import notebooks
 # `test_layout.py` and `test_notebooks.py` hold it to the new layout. The list has to become empty.
 TO_DO = [
     "08_which_convention",
-    "11_kl_as_a_loss",
-    "12_what_the_std_optimises",
     "13_data_set_of_prompts",
     "14_training_run",
     "15_questions",
