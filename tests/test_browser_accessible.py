@@ -3,7 +3,7 @@
 import pytest
 import refresh
 import site_assets
-from chromium import needs_chromium, visit
+from chromium import needs_chromium, open_search, visit
 
 pytestmark = needs_chromium
 PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
@@ -56,7 +56,7 @@ def serious(page, width, theme):
         page.locator(CARD).first.click()
     found = page.evaluate(AXE, "body")["violations"]
     page.keyboard.press("Escape")
-    page.keyboard.press("Control+k")
+    open_search(page)
     page.fill("#pst-search-dialog input", "why is my loss zero")
     page.wait_for_selector("#search-hits mark")
     found += page.evaluate(AXE, "#pst-search-dialog")["violations"]
