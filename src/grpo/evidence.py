@@ -13,7 +13,8 @@ from grpo.conventions import BASELINES, CONVENTIONS, SCALES
 LARGEST_EPS = 1e-2  # what is larger is no guard against a division by zero
 FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
 MOST_DECIMALS, FEWEST_DECIMALS = 5, 2
-CHANCE = 1e-4  # of a fit by accident, below which exact rewards are believed
+# Chance of an accident below which exact rewards are believed, with and without a known eps.
+CHANCES = {True: 1e-4, False: 1e-6}
 AT_ONCE = 2_000_000  # numbers in one array
 APART = "columns apart"  # the scale of GDPO
 GDPO = {"ms-swift.gdpo": {"correction": 1, "eps": 1e-8}}  # swift/rl_core/advantage.py, 2026-08-22
@@ -378,7 +379,7 @@ def _is_no_accident(one, distinct, odds):
     used = 2 if one.scale and not of_batch else 1
     chances = np.where(one.explained(), np.maximum(distinct - used, 0), 0)
     total = (chances * odds).sum() - (odds.max() if of_batch else 0)
-    return bool(total > -np.log(CHANCE))
+    return bool(total > -np.log(CHANCES[bool(one.names)]))
 
 
 class _Batch:
