@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 
 from book_pages import code_cells, output_texts
-from prose_rules import NEARBY, number_texts, numbers, prose
+from prose_rules import NEARBY, numbers, prose, tokens
 
 EXACT = re.compile(r"\b(exact|expected|true|by hand|formula)\b", re.I)
 COMPARISON = re.compile(r"\b(ahead|behind|better|worse|faster|slower|wins|loses)\b(?! this book)")
@@ -124,3 +124,8 @@ def near_outputs(notebook, place):
     i = next(i for i, c in enumerate(notebook.cells) if c.id == place.split(", ")[0])
     before, after = around(notebook, i)
     return [text for cell in before + after for text in output_texts(cell)]
+
+
+def number_texts(line):
+    """Return the numbers of a line of output, in every form that prose may use."""
+    return {form for text, *_ in tokens(line) for form in (text, text.removeprefix("+"))}
