@@ -20,7 +20,6 @@ TO_DO = [
     "11_kl_as_a_loss",
     "12_what_the_std_optimises",
     "13_data_set_of_prompts",
-    "14_training_run",
     "15_questions",
 ]
 
