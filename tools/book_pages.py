@@ -10,7 +10,6 @@ from refresh import notebooks
 TO_DO = [
     "08_which_convention",
     "13_data_set_of_prompts",
-    "14_training_run",
     "15_questions",
 ]
 
