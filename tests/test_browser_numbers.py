@@ -4,8 +4,8 @@ import pytest
 import site_assets
 from book_pages import read_all
 from chromium import needs_chromium, visit
-from test_browser_live import start_python, wait_until_idle
 from test_browser_accessible import AXE
+from test_browser_live import start_python, wait_until_idle
 
 pytestmark = needs_chromium
 CHAPTER = "03_degenerate_groups"
