@@ -17,7 +17,6 @@ TO_DO = [
     "08_which_convention",
     "09_zero_is_not_zero",
     "10_cost_of_silence",
-    "13_data_set_of_prompts",
     "14_training_run",
     "15_questions",
 ]
