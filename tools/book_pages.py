@@ -9,7 +9,6 @@ from refresh import notebooks
 # `test_layout.py` and `test_notebooks.py` hold it to the new layout. The list has to become empty.
 TO_DO = [
     "08_which_convention",
-    "13_data_set_of_prompts",
     "15_questions",
 ]
 
