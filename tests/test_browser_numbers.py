@@ -9,8 +9,9 @@ from test_browser_live import start_python, wait_until_idle
 
 pytestmark = needs_chromium
 CHAPTER = "03_degenerate_groups"
-READ = "a.number[data-at='readings-numbers/0/0/2']"  # 24.8%, supported by a folded cell
-HAND = "a.number[data-at='by-hand/0/0/2']"  # 0.6562
+READ = "a.number[data-at='values/0/0/2']"  # 65.6%, printed in a fold
+HAND = "a.number[data-at='by-hand/0/0/4']"  # 0.6562
+CODE = "a.number[data-at='exercise-2/code/2/1']"  # 0.8
 ROW = "a.number[data-at='cost-table/0/4/4']"  # 218.75, in a table
 CARD = "#number-card:popover-open"
 
@@ -89,7 +90,7 @@ def test_the_card_by_touch_fits_a_phone(chromium, address):
     context.close()
 
 
-@pytest.mark.parametrize("selector", [READ, ROW, "a.number[data-at='by-hand/code/0/0']"])
+@pytest.mark.parametrize("selector", [READ, ROW, CODE])
 def test_to_the_cell_and_back(page, address, selector):
     page.emulate_media(reduced_motion="reduce")
     visit(page, address, CHAPTER)
@@ -112,17 +113,10 @@ def test_to_the_cell_and_back(page, address, selector):
 
 def test_a_fold_around_the_evidence_opens(page, address):
     visit(page, address, CHAPTER)
-    page.evaluate(
-        """() => {
-            const fold = document.createElement("details");
-            const output = document.getElementById("out-readings-numbers-0");
-            output.before(fold);
-            fold.append(output);
-        }"""
-    )
+    assert not page.locator("#out-values-0").is_visible()
     page.click(READ)
     page.click(f"{CARD} .number-go")
-    assert page.locator("#out-readings-numbers-0").is_visible()
+    assert page.locator("#out-values-0").is_visible()
 
 
 def test_every_card_marks_its_number(page, address):
@@ -161,8 +155,8 @@ def test_without_javascript_a_number_leads_to_its_cell(chromium, address):
     page = context.new_page()
     page.goto(f"{address}chapters/{CHAPTER}.html")
     page.click(READ)
-    assert page.url.endswith("#cell-readings-numbers")
-    assert page.locator("#cell-readings-numbers").bounding_box()["y"] < 720
+    assert page.url.endswith("#cell-values")
+    assert page.locator("#cell-values").bounding_box()["y"] < 720
     context.close()
 
 
@@ -210,7 +204,7 @@ def test_a_number_that_a_reader_moved_is_marked(page, address):
     stale = page.locator("a.number-stale")
     run(original)
     assert stale.count() == 0
-    run(original.replace("0.9, 4", "0.5, 4"))
+    run(f"p = 0.5\n{original}")
     assert {"0.6561", "0.0001", "0.6562"} <= set(stale.all_text_contents())
     page.click(HAND)
     text = page.inner_text(f"{CARD} .number-then")
