@@ -24,3 +24,10 @@ needs_chromium = pytest.mark.skipif(
 
 def visit(page, address, name):
     page.goto(f"{address}chapters/{name}.html", wait_until="networkidle")
+    page.wait_for_load_state("load")  # on a busy machine the network is idle before that
+
+
+def open_search(page):
+    """Press the keys once the page listens to them, and wait for the dialog."""
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("#pst-search-dialog[open]", timeout=5000)

@@ -3,12 +3,12 @@
 import pytest
 import refresh
 import site_assets
-from chromium import needs_chromium, visit
+from chromium import needs_chromium, open_search, visit
 
 pytestmark = needs_chromium
 PAGES = [path.stem for path in refresh.notebooks()] + ["api", "references"]
 PHONE, WIDE = 390, 1280
-CARD = "a.number"  # opens the card of a number
+CARD = "a.number >> visible=true"  # opens the card of a number; `prepare` empties formulas
 # docutils writes the list of references with roles that axe does not accept together. Formulas
 # are MathJax's own and have their own reading aids.
 AXE = """part => axe.run(
@@ -56,7 +56,7 @@ def serious(page, width, theme):
         page.locator(CARD).first.click()
     found = page.evaluate(AXE, "body")["violations"]
     page.keyboard.press("Escape")
-    page.keyboard.press("Control+k")
+    open_search(page)
     page.fill("#pst-search-dialog input", "why is my loss zero")
     page.wait_for_selector("#search-hits mark")
     found += page.evaluate(AXE, "#pst-search-dialog")["violations"]

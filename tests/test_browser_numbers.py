@@ -4,13 +4,14 @@ import pytest
 import site_assets
 from book_pages import read_all
 from chromium import needs_chromium, visit
+from test_browser_accessible import AXE
 from test_browser_live import start_python, wait_until_idle
-from test_browser_pages import AXE
 
 pytestmark = needs_chromium
 CHAPTER = "03_degenerate_groups"
-READ = "a.number[data-at='readings-numbers/0/0/2']"  # 24.8%, supported by a folded cell
-HAND = "a.number[data-at='by-hand/0/0/2']"  # 0.6562
+READ = "a.number[data-at='values/0/0/2']"  # 65.6%, printed in a fold
+HAND = "a.number[data-at='by-hand/0/0/4']"  # 0.6562
+CODE = "a.number[data-at='exercise-2/code/2/1']"  # 0.8
 ROW = "a.number[data-at='cost-table/0/4/4']"  # 218.75, in a table
 CARD = "#number-card:popover-open"
 
@@ -21,8 +22,8 @@ def test_the_card_by_mouse(page, address):
     card = page.wait_for_selector(CARD)
     assert "all right 0.6561, all wrong 0.0001, sum 0.6562" in card.inner_text()
     assert page.inner_text(f"{CARD} mark") == "0.6562"
-    assert "checked by make test" in card.inner_text()
-    assert "degenerate_probability(p, G)" in page.inner_text(f"{CARD} .number-code")
+    assert "hecked by make test" in card.inner_text()
+    assert "all_right + all_wrong" in page.inner_text(f"{CARD} .number-code")
     link, box = page.locator(HAND).bounding_box(), card.bounding_box()
     assert 0 <= box["y"] - link["y"] - link["height"] < 40  # just below
     page.mouse.move(box["x"] + 20, box["y"] + 10, steps=5)
@@ -39,18 +40,18 @@ def test_the_card_by_mouse(page, address):
 
 def test_the_card_by_keyboard(page, address):
     visit(page, address, CHAPTER)
-    before = page.locator(HAND)
+    before = page.locator(READ)
     before.focus()
     page.keyboard.press("Enter")
     page.wait_for_selector(CARD)
     assert before.get_attribute("aria-expanded") == "true"
     described = before.get_attribute("aria-describedby")
-    assert "sum 0.6562" in page.inner_text(f"#{described}")
+    assert "65.6% of the groups" in page.inner_text(f"#{described}")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('href')").startswith("api.html#grpo.")
     page.keyboard.press("Escape")
     page.wait_for_selector(CARD, state="detached")
-    assert page.evaluate("s => document.activeElement === document.querySelector(s)", HAND)
+    assert page.evaluate("s => document.activeElement === document.querySelector(s)", READ)
     assert before.get_attribute("aria-describedby") is None
     assert before.get_attribute("aria-expanded") == "false"
 
@@ -89,7 +90,7 @@ def test_the_card_by_touch_fits_a_phone(chromium, address):
     context.close()
 
 
-@pytest.mark.parametrize("selector", [READ, ROW, "a.number[data-at='by-hand/code/0/0']"])
+@pytest.mark.parametrize("selector", [READ, ROW, CODE])
 def test_to_the_cell_and_back(page, address, selector):
     page.emulate_media(reduced_motion="reduce")
     visit(page, address, CHAPTER)
@@ -112,17 +113,10 @@ def test_to_the_cell_and_back(page, address, selector):
 
 def test_a_fold_around_the_evidence_opens(page, address):
     visit(page, address, CHAPTER)
-    page.evaluate(
-        """() => {
-            const fold = document.createElement("details");
-            const output = document.getElementById("out-readings-numbers-0");
-            output.before(fold);
-            fold.append(output);
-        }"""
-    )
+    assert not page.locator("#out-values-0").is_visible()
     page.click(READ)
     page.click(f"{CARD} .number-go")
-    assert page.locator("#out-readings-numbers-0").is_visible()
+    assert page.locator("#out-values-0").is_visible()
 
 
 def test_every_card_marks_its_number(page, address):
@@ -161,8 +155,8 @@ def test_without_javascript_a_number_leads_to_its_cell(chromium, address):
     page = context.new_page()
     page.goto(f"{address}chapters/{CHAPTER}.html")
     page.click(READ)
-    assert page.url.endswith("#cell-readings-numbers")
-    assert page.locator("#cell-readings-numbers").bounding_box()["y"] < 720
+    assert page.url.endswith("#cell-values")
+    assert page.locator("#cell-values").bounding_box()["y"] < 720
     context.close()
 
 
@@ -175,7 +169,7 @@ def test_a_page_with_an_open_card_is_readable(page, address, scheme):
     page.add_script_tag(path=site_assets.MODULES / "axe-core" / "axe.min.js")
     found = [
         f"{one['id']}: {one['nodes'][0]['html'][:200]}"
-        for one in page.evaluate(AXE)["violations"]
+        for one in page.evaluate(AXE, ".bd-article")["violations"]
         if one["impact"] in ("serious", "critical")
     ]
     assert not found
@@ -210,7 +204,7 @@ def test_a_number_that_a_reader_moved_is_marked(page, address):
     stale = page.locator("a.number-stale")
     run(original)
     assert stale.count() == 0
-    run(original.replace("0.9, 4", "0.5, 4"))
+    run(f"p = 0.5\n{original}")
     assert {"0.6561", "0.0001", "0.6562"} <= set(stale.all_text_contents())
     page.click(HAND)
     text = page.inner_text(f"{CARD} .number-then")
@@ -220,7 +214,7 @@ def test_a_number_that_a_reader_moved_is_marked(page, address):
     page.click(HAND)
     assert "Your run has no number there" in page.inner_text(CARD)
     page.keyboard.press("Escape")
-    run(f"print('first')\n{original}")
+    run(f"p = 0.9\nprint('first')\n{original}")
     assert page.locator(f"{HAND}.number-stale").count() == 0  # the very line is still printed
     run("1 / 0")
     assert page.locator(f"{HAND}.number-stale").count() == 1

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from chromium import needs_chromium, visit
+from chromium import needs_chromium, open_search, visit
 
 pytestmark = needs_chromium
 QUERIES = [
@@ -30,7 +30,7 @@ def search(page, words):
 @pytest.fixture
 def dialog(page, address):
     visit(page, address, "03_degenerate_groups")
-    page.keyboard.press("Control+k")
+    open_search(page)
     return page
 
 
@@ -47,7 +47,7 @@ def test_every_symptom_of_the_index_finds_its_question(dialog, address):
         "rows => rows.map(row => [row.cells[0].innerText, row.querySelector('a').href])",
     )
     assert len(symptoms) > 30
-    dialog.keyboard.press("Control+k")
+    open_search(dialog)
     assert not [words for words, question in symptoms if question not in search(dialog, words)[:2]]
 
 
@@ -68,7 +68,7 @@ def test_the_keyboard_chooses_opens_and_closes(dialog):
     assert dialog.evaluate("document.activeElement.matches('#pst-search-dialog input')")
     dialog.keyboard.press("Escape")
     dialog.locator("#pst-search-dialog").wait_for(state="hidden")
-    dialog.keyboard.press("Control+k")
+    open_search(dialog)
     dialog.keyboard.press("ArrowDown")
     dialog.keyboard.press("Enter")
     dialog.wait_for_url(first)
@@ -116,7 +116,7 @@ def test_nothing_is_loaded_before_the_search_is_opened(page, address):
 def test_a_page_opened_from_a_file_says_what_to_do(chromium, html):
     page = chromium.new_page()
     page.goto((html / "chapters" / "03_degenerate_groups.html").as_uri())
-    page.keyboard.press("Control+k")
+    open_search(page)
     page.fill(FIELD, "clip fraction")
     page.wait_for_selector("#search-status:has-text('make serve')")
     page.close()

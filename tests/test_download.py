@@ -120,4 +120,4 @@ def test_colab_is_offered_where_it_can_open_a_notebook_that_finds_the_wheel(
 
 
 def test_pages_that_do_not_know_their_repository_offer_no_colab(html):
-    assert not any("colab" in page.read_text("utf-8").lower() for page in html.rglob("*.html"))
+    assert not any("colab.research" in page.read_text("utf-8") for page in html.rglob("*.html"))

@@ -48,6 +48,7 @@ def test_the_subject_modules_are_known():
         "dataset",
         "engines",
         "entropy",
+        "evidence",
         "exact",
         "groups",
         "identification",

@@ -66,7 +66,9 @@ def mend_one_page(made):
     inside = made / "chapters" / "00_introduction.html"
     text = inside.read_text(encoding="utf-8").replace("chapters/00_introduction.html#", "#")
     text = text.replace('"#document-chapters/00_introduction"', '"#"')
-    text = re.sub(r'<link rel="(?:index|next|prev)"[^>]*>', "", text)  # there are no such pages
+    text = re.sub(
+        r'<link rel="(?:index|search|next|prev)"[^>]*>', "", text
+    )  # there are no such pages
     text = re.sub(r"<button [^>]*search-button__button.*?</button>", "", text, flags=re.S)
     shutil.rmtree(inside.parent)
     pages, seen = re.split(r'(?=<span id="document-)', text), set()

@@ -16,7 +16,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("numpy", "matplotlib")
-LEFT_OUT = ("figures", "html", "formats", "browser_pages", "browser_live", "wasm", "site_assets")
+LEFT_OUT = (
+    "figures",
+    "html",
+    "formats",
+    "browser_pages",
+    "browser_live",
+    "wasm",
+    "site_assets",
+    "download",
+)
 
 
 def main(which):

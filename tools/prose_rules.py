@@ -68,6 +68,7 @@ IGNORED = re.compile(r"\]\([^)]*\)|\{cite:p\}`[^`]*`|^:::.*$|^```.*$", re.M)
 FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]+\$|`[^`]+`|^```.*?^```", re.M | re.S)
 IN_FORMULA = re.compile(r"(?<![\w.])[+-]?\d+(?:\.\d+|(?:\.\d+)?[eE][+-]?\d+)(?![\w.])")
 LOOSE = re.compile(r"\d+")
+STOPS = re.compile(r"# @param .*")  # the values that a reader may choose support none
 GREEK = {"epsilon": "eps"}
 NEARBY = 2
 NOTICED = 0.99  # the share of changed last digits that the rules have to notice
@@ -170,7 +171,7 @@ class CellEvidence:
         self.id = cell.id
         self.code, self.output, self.values, self.words = [], [], {}, set()
         for i, line in enumerate(cell.source.splitlines()):
-            self.code.append(self._line(None, i, line))
+            self.code.append(self._line(None, i, STOPS.sub("", line)))
         for output, text in numbered_output_texts(cell):
             lines = text.splitlines()
             for i, line in enumerate(lines):

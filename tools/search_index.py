@@ -105,11 +105,7 @@ def text_of(part):
 
 
 def plain(tex):
-    r"""Return a formula in words that can be searched.
-
-    >>> plain(r"\(\frac{1}{2} \sqrt{\epsilon} + \pi_{\text{ref}}\)")
-    '1/2 sqrt epsilon + pi_ref'
-    """
+    """Return a formula in words that can be searched."""
     tex = re.sub(r"\\(?:text|math|frac|left|right)\w*|\\[()]", "", tex).replace("}{", "/")
     tex = re.sub(r"\\([a-zA-Z]+)", r" \1", tex)
-    return " ".join(re.sub(r"[\\{}]", "", tex).split())
+    return " ".join(re.sub(r"[\\{}]", "", tex).split()).replace("( ", "(")

@@ -56,7 +56,8 @@
     worker.onmessage = ({ data }) => receive[data.kind](data);
     worker.onerror = (event) => receive.failed({ message: event.message });
     worker.postMessage({ base, ...manifest });
-    waiting = [cells[0]]; // the imports, which most cells need
+    // The imports and the parameters, which most cells need.
+    waiting = cells.filter((cell) => cell === cells[0] || cell.code().includes("# @param"));
   }
 
   // A message that is already on its way, such as another file's progress, must not be shown.
@@ -68,7 +69,7 @@
   function restart(message) {
     endWorker();
     waiting.forEach((cell) => cell.cancel(ready && cell === waiting[0]));
-    advice = "Variables of earlier runs are gone; the first cell has run again.";
+    advice = "Variables of earlier runs are gone; the imports and the parameters have run again.";
     startWorker();
     say(message);
   }

@@ -174,7 +174,7 @@
     const [at] = addresses(link);
     const cell = document.getElementById(link.hash.slice(1));
     const stored = at.split("/")[1] === "code" ? cell.querySelector(".cell_input") : outputOf(at);
-    const target = !stored || stored.closest("[hidden]") ? cell : stored;
+    const target = stored && cell.contains(stored) && !stored.closest("[hidden]") ? stored : cell;
     reveal(target);
     document.querySelector(".number-back")?.remove();
     const back = element("p", { className: "number-back" });

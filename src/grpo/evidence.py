@@ -7,13 +7,17 @@ from itertools import product
 import numpy as np
 
 from grpo._validate import as_finite, as_tolerance
+from grpo.advantage import decoupled_advantages
 from grpo.conventions import BASELINES, CONVENTIONS, SCALES
 
 LARGEST_EPS = 1e-2  # what is larger is no guard against a division by zero
 FLOAT32, FLOAT64 = 2.0**-24, 2.0**-53
 MOST_DECIMALS, FEWEST_DECIMALS = 5, 2
-CHANCE = 1e-6  # of a fit by accident, below which exact rewards are believed
+# Chance of an accident below which exact rewards are believed, with and without a known eps.
+CHANCES = {True: 1e-4, False: 1e-6}
 AT_ONCE = 2_000_000  # numbers in one array
+APART = "columns apart"  # the scale of GDPO
+GDPO = {"ms-swift.gdpo": {"correction": 1, "eps": 1e-8}}  # swift/rl_core/advantage.py, 2026-08-22
 BATCH_WIDE = {"batch mean", "batch std", "centred batch std"}
 
 
@@ -115,7 +119,7 @@ class Evidence:
     Parameters
     ----------
     baseline, scale, correction : str or None, str or None, int
-        The rule, as in `Convention`.
+        The rule, as in `Convention`, or the scale "columns apart": GDPO, `decoupled_advantages`.
     divide_zero_std : bool or None
         As in `Convention`; None where no group shows it.
     low, high : ndarray, shape (groups,)
@@ -182,10 +186,15 @@ class Evidence:
 
     @property
     def names(self):
-        """Return the entries of `CONVENTIONS` with this rule and an eps in `eps_range`."""
+        """Return the entries of `CONVENTIONS` with this rule and an eps in `eps_range`.
+
+        Of GDPO, which needs the columns, "ms-swift.gdpo".
+        """
         found = self.eps_range()
         if found is None:
             return ()
+        if self.scale == APART:
+            return tuple(name for name, one in GDPO.items() if found[0] <= one["eps"] <= found[1])
         return tuple(name for name, known in CONVENTIONS.items() if self._is(known, *found))
 
     def _is(self, known, low, high):
@@ -200,14 +209,15 @@ class Evidence:
         )
 
 
-def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
+def group_evidence(rewards, advantages, atol=None, rewards_atol=None, weights=None):
     r"""Return what each group says about each rule that turns rewards into advantages.
 
     Parameters
     ----------
     rewards : array_like, shape (groups, G), or sequence of array_like
-        Rewards; each row, or each array, is one group. Groups may differ in size, G >= 2.
-    advantages : as `rewards`
+        Rewards; each row, or each array, is one group. Groups may differ in size, G >= 2. With
+        `weights` an array of shape (groups, G, m), the m rewards of each rollout.
+    advantages : array_like, shape (groups, G), or sequence of array_like
         One number a rollout.
     atol : float, optional
         Absolute error of the advantages; by default as `read_precision` has it.
@@ -215,12 +225,15 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
         Absolute error of the rewards. By default they count as exact where a rule then explains
         most groups, too well for an accident unless `atol` is given, and otherwise as
         `read_precision` has them; whole numbers are exact.
+    weights : array_like, shape (m,), optional
+        The weights of several rewards. The rules are then tried on the weighted sum, and GDPO on
+        the single rewards, as exact numbers.
 
     Returns
     -------
     tuple of Evidence
         One for each rule: a baseline, a scale and a correction, and where a group shows it,
-        whether a standard deviation of 0 divides.
+        whether a standard deviation of 0 divides. With `weights` the last one is that of GDPO.
 
     Raises
     ------
@@ -250,11 +263,52 @@ def group_evidence(rewards, advantages, atol=None, rewards_atol=None):
     >>> most.names[0], most.explained()
     ('trl.grpo(group)', array([ True,  True, False,  True]))
     """
-    batch = Batch.of(rewards, advantages)
-    return evidence_of(batch, *precisions(batch.r, batch.a, atol, rewards_atol))
+    columns = None
+    if weights is not None:
+        columns, rewards, weights = _summed(rewards, weights)
+    batch = _Batch.of(rewards, advantages)
+    read = _precisions(batch.r, batch.a, atol, rewards_atol)
+    found = _evidence_of(batch, *read)
+    return found if columns is None else (*found, _of_columns(batch, read[0], columns, weights))
 
 
-def precisions(rewards, advantages, atol, rewards_atol):
+def _summed(columns, weights):
+    """Return the columns, their weighted sum and the weights; refuse what does not fit."""
+    columns, weights = as_finite("rewards", columns).astype(float), as_finite("weights", weights)
+    if columns.ndim != 3 or 0 in columns.shape or weights.shape != columns.shape[2:]:
+        raise ValueError(
+            f"with weights, rewards must have shape (groups, G, m) and weights (m,), "
+            f"got {columns.shape} and {weights.shape}"
+        )
+    return columns, columns @ weights, weights
+
+
+def _of_columns(batch, of_advantages, columns, weights):
+    """Return the evidence for GDPO, at the eps of the stack that has it."""
+    (rule,) = GDPO.values()
+    expected = decoupled_advantages(columns, weights, **rule).ravel()
+    unit = _units(batch, of_advantages)[-1]
+    off = np.abs(batch.a - expected)
+    allowed = of_advantages.error(batch.a) + 64 * unit * np.abs(expected).max()
+    fits = ~np.logical_or.reduceat(off > allowed, batch.start)
+    eps = rule["eps"]
+    live = np.ptp(columns, axis=1).any(axis=1)
+    return Evidence(
+        "group mean",
+        APART,
+        rule["correction"],
+        None,
+        np.where(fits, eps, np.inf),
+        np.where(fits, eps, -np.inf),
+        ~live,
+        live,
+        batch.largest_in_groups(off),
+        eps,
+        0.0,
+    )
+
+
+def _precisions(rewards, advantages, atol, rewards_atol):
     """Return the precisions of both, whether the rewards may be exact, and whether to doubt it."""
     of_advantages = _given("atol", atol) or read_precision(advantages)
     given = _given("rewards_atol", rewards_atol)
@@ -272,7 +326,7 @@ def _given(name, atol):
     return Precision("as given", as_tolerance(name, atol))
 
 
-def evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
+def _evidence_of(batch, of_advantages, of_rewards, may_be_exact, doubted):
     """Return the evidence at the finest precision at which a rule explains the groups for sure.
 
     If at none of them a rule explains all groups, at the finest one where it explains most.
@@ -325,10 +379,10 @@ def _is_no_accident(one, distinct, odds):
     used = 2 if one.scale and not of_batch else 1
     chances = np.where(one.explained(), np.maximum(distinct - used, 0), 0)
     total = (chances * odds).sum() - (odds.max() if of_batch else 0)
-    return bool(total > -np.log(CHANCE))
+    return bool(total > -np.log(CHANCES[bool(one.names)]))
 
 
-class Batch:
+class _Batch:
     """Rewards and advantages in one row, group after group."""
 
     def __init__(self, r, a, size):
@@ -346,6 +400,14 @@ class Batch:
     @classmethod
     def of(cls, rewards, advantages):
         """Return the batch of two lists of groups, or of two arrays; refuse what does not fit."""
+        groups = [
+            np.asarray(each) for each in (rewards, advantages) if isinstance(each, np.ndarray)
+        ]
+        if len(groups) == 2 and groups[0].ndim == 2 and groups[0].shape == groups[1].shape:
+            names = ("rewards", "advantages")
+            r, a = (as_finite(*one).astype(float) for one in zip(names, groups, strict=True))
+            if r.shape[0] and r.shape[1] > 1:
+                return cls(r.ravel(), a.ravel(), np.full(len(r), r.shape[1]))
         groups = _groups("rewards", rewards), _groups("advantages", advantages)
         sizes = [[one.size for one in each] for each in groups]
         if sizes[0] != sizes[1] or not sizes[0]:
@@ -371,8 +433,6 @@ class Batch:
 
 
 def _groups(name, values):
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        return list(as_finite(name, values).astype(float))
     try:
         groups = [as_finite(f"{name}[{i}]", group).astype(float) for i, group in enumerate(values)]
     except TypeError:
@@ -391,7 +451,7 @@ class _Spreads:
     """The baselines and scales of a batch, with the largest error of each."""
 
     def __init__(self, batch, unit, r_error):
-        self.batch, self.r_error = batch, r_error
+        self.batch, self.r_error, self.known = batch, r_error, {}
         r, G = batch.r, batch.size[batch.index]
         self.largest = np.abs(r).max()
         # Whole numbers, halves, ... sixteenths have exact sums; means of others lose digits.
@@ -471,12 +531,12 @@ def _rule_fields():
 RULES = _rule_fields()
 
 
-def _stacked(function, arguments):
+def _stacked(function, arguments, known):
     """Return the two values of a function for each tuple of arguments, computed once for each."""
-    distinct = list(dict.fromkeys(arguments))
-    values = [np.stack(each) for each in zip(*(function(*one) for one in distinct), strict=True)]
-    at = [distinct.index(one) for one in arguments]
-    return [each[at] for each in values]
+    for one in arguments:
+        if one not in known:
+            known[one] = function(*one)
+    return [np.stack(each) for each in zip(*(known[one] for one in arguments), strict=True)]
 
 
 def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
@@ -491,8 +551,8 @@ def _rules(batch, a_error, unit, r_error, rules=RULES, factors=None):
 
 
 def _part(batch, a_error, spreads, rules, factors):
-    n, n_error = _stacked(spreads.difference, [(baseline,) for baseline, _, _ in rules])
-    s, s_error = _stacked(spreads.spread, [(scale, correction) for _, scale, correction in rules])
+    n, n_error = _stacked(spreads.difference, [rule[:1] for rule in rules], spreads.known)
+    s, s_error = _stacked(spreads.spread, [rule[1:] for rule in rules], spreads.known)
     c = factors[:, None]
     unit, own = spreads.unit, np.where(c == 1, 1, 4)  # the factor errs as well
     a = batch.a / c
@@ -544,7 +604,7 @@ def _part(batch, a_error, spreads, rules, factors):
     return found
 
 
-def scaled_evidence(batch, of_advantages):
+def _scaled_evidence(batch, of_advantages):
     """Yield the evidence for each rule times a constant factor, for the finest rounding first.
 
     The rewards count as exact.

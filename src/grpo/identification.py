@@ -2,9 +2,20 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from grpo._validate import as_finite, as_rewards
 from grpo.conventions import BASELINES, CONVENTIONS
-from grpo.evidence import BATCH_WIDE, Batch, evidence_of, precisions, scaled_evidence
+from grpo.evidence import (
+    APART,
+    BATCH_WIDE,
+    _Batch,
+    _evidence_of,
+    _of_columns,
+    _precisions,
+    _scaled_evidence,
+    _summed,
+)
 from grpo.groups import all_equal
 
 SHOWN, EXCEPTIONS = 4, 8  # candidates and groups in the printed form
@@ -127,13 +138,13 @@ class Identification:
         yield "If numbers were rounded further than they show, give atol and rewards_atol."
 
 
-def identify(rewards, advantages, atol=None, rewards_atol=None):
+def identify(rewards, advantages, atol=None, rewards_atol=None, weights=None):
     r"""Name the convention that turned rewards into advantages.
 
     Parameters
     ----------
     rewards : array_like, shape (groups, G)
-        Rewards; each row is one group, G >= 2.
+        Rewards; each row is one group, G >= 2. With `weights` of shape (groups, G, m).
     advantages : array_like, shape (groups, G)
         What the stack returned for them, one number a rollout.
     atol : float, optional
@@ -143,6 +154,9 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         Absolute error of the rewards. By default they count as exact if a convention then fits,
         too well for an accident unless `atol` is given, and otherwise as `read_precision` has
         them; whole numbers are exact.
+    weights : array_like, shape (m,), optional
+        The weights of several rewards. The conventions are then tried on the weighted sum, and
+        GDPO on the single ones.
 
     Returns
     -------
@@ -175,8 +189,11 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
     >>> found = identify(rewards, CONVENTIONS["trl.grpo(group)"](rewards))
     >>> print(found)
     group mean baseline, group std, correction 1, eps 1.0e-04
-    as in trl.grpo(group), rasbt
+    as in trl.grpo(group), rasbt, ms-swift.grpo
     """
+    columns = None
+    if weights is not None:
+        columns, rewards, weights = _summed(rewards, weights)
     rewards, advantages = as_rewards(rewards), as_finite("advantages", advantages).astype(float)
     rewards = as_finite("rewards", rewards).astype(float)
     if rewards.ndim != 2 or rewards.shape != advantages.shape or not rewards.size:
@@ -186,8 +203,9 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
         )
     if rewards.shape[1] < 2:
         raise ValueError("nothing can be identified: a group of one rollout has no other")
-    read = precisions(rewards, advantages, atol, rewards_atol)
-    if all_equal(rewards).all():
+    read = _precisions(rewards, advantages, atol, rewards_atol)
+    live = ~all_equal(rewards) if columns is None else np.ptp(columns, axis=1).any(axis=1)
+    if not live.any():
         raise ValueError("nothing can be identified: all rewards of every group are equal")
     if not advantages.any():
         raise ValueError("nothing can be identified: all advantages are 0")
@@ -195,20 +213,27 @@ def identify(rewards, advantages, atol=None, rewards_atol=None):
     for layout in LAYOUTS:
         r, a = _arranged(rewards, layout), _arranged(advantages, layout)
         if r is not None and r.shape[1] >= 2:
-            batches[layout] = Batch.of(r, a)
-    in_rows = evidence_of(batches["rows"], *read)
+            batches[layout] = _Batch.of(r, a)
+    in_rows = _evidence_of(batches["rows"], *read)
+    if columns is not None:
+        in_rows = (*in_rows, _of_columns(batches["rows"], read[0], columns, weights))
+    most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
+    explained = most.explained()
+    partly = Identification((), _candidate(most, "rows"), (), tuple(explained.tolist()))
+    if 2 * (explained & most.telling).sum() > most.telling.sum() and not explained.all():
+        return partly
     candidates = [_candidate(one, "rows") for one in in_rows if _fits(one)]
+    in_rows_fit = bool(candidates)
     if not any(one.names for one in candidates):
         for layout, batch in batches.items():
-            if layout == "rows" or (layout == "halves" and candidates):
+            if layout == "rows" or (layout == "halves" and in_rows_fit):
                 continue
-            by_group = [one for one in evidence_of(batch, *read) if _is_by_group(one)]
+            by_group = [one for one in _evidence_of(batch, *read) if _is_by_group(one)]
             candidates += [_candidate(one, layout) for one in by_group if _fits(one)]
     candidates = _without_coincidences(candidates) or _scaled(batches, read[0])
     if candidates:
         return _ranked(candidates, rewards)
-    most = max(in_rows, key=lambda one: (one.explained().sum(), -one.residual.max()))
-    return Identification((), _candidate(most, "rows"), (), tuple(most.explained().tolist()))
+    return partly
 
 
 def _fits(one):
@@ -230,7 +255,7 @@ def _is_by_group(one):
 
 def _scaled(batches, of_advantages):
     """Return the candidates with a constant factor, at the finest rounding that has any."""
-    rounds = [list(scaled_evidence(batch, of_advantages)) for batch in batches.values()]
+    rounds = [list(_scaled_evidence(batch, of_advantages)) for batch in batches.values()]
     for step in range(max(map(len, rounds))):
         found = [
             _candidate(one, layout)
@@ -300,7 +325,7 @@ def _ranked(candidates, rewards):
 
 def _has_usual_eps(one):
     """Return whether an eps of `CONVENTIONS` is among those of a candidate."""
-    if one.scale is None:
+    if one.scale in (APART, None):
         return True
     low, high = one.eps_range
     return any(low <= known.eps <= high for known in CONVENTIONS.values() if known.scale)
@@ -315,16 +340,11 @@ def _advice(candidates, rewards):
     if len(candidates) > 1:
         yield f"The data cannot tell these {len(candidates)} apart."
     if differ("baseline", "scale", "correction", "factor"):
-        if all(one.scale in BATCH_WIDE for one in candidates):
+        of_batch = all(one.scale in BATCH_WIDE for one in candidates)
+        if of_batch:
             yield "Try a batch of another size or spread: in one, a correction can pass for an eps."
-        elif rewards.shape[1] == 2:
-            yield "Try groups of four or more: in groups of two many conventions agree."
-        elif candidates[0].factor != 1:
-            yield "Try two group sizes: a factor can stand for a correction or a leave-one-out."
-        elif len(rewards) == 1:
-            yield "Try more groups: in one, the group and the batch are the same."
-        else:
-            yield "Try groups of different mean and spread, such as [1, 0, 0, 0] and [1, 1, 0, 0]."
+        if not of_batch or differ("baseline"):
+            yield _other_groups(candidates[0], rewards)
     if candidates[0].factor != 1:
         yield "Try another step: a factor that a batch determines changes with it."
     if any(_group_size(one, rewards) == 2 and one.scale == "group std" for one in candidates):
@@ -332,9 +352,15 @@ def _advice(candidates, rewards):
             "In groups of two, a standard deviation makes the same two advantages of any two "
             "rewards: what the rewards were cannot be seen."
         )
+    if candidates[0].rewards_error:
+        yield (
+            "Rewards that are off by so little may be rounded, or lack a term such as the KL: "
+            "the data cannot show which."
+        )
     if differ("layout"):
         yield "Try more groups than a group has rollouts, with rewards that all differ."
-    eps = {CONVENTIONS[name].eps for one in candidates if one.scale for name in one.names}
+    candidates = [one for one in candidates if one.scale not in (APART, None)]
+    eps = {CONVENTIONS[name].eps for one in candidates for name in one.names}
     if len(eps) > 1:
         yield (
             f"Try rewards that differ by {min(eps):.0e} only, to see which eps it is: "
@@ -343,7 +369,7 @@ def _advice(candidates, rewards):
     rules = {
         CONVENTIONS[name].divide_zero_std
         for one in candidates
-        if one.scale and one.divide_zero_std is None
+        if one.divide_zero_std is None
         for name in one.names
     }
     if len(rules) > 1:
@@ -353,3 +379,14 @@ def _advice(candidates, rewards):
 def _group_size(one, rewards):
     """Return how many rollouts a group has in the layout of a candidate."""
     return _arranged(rewards, one.layout).shape[1]
+
+
+def _other_groups(first, rewards):
+    """Return which groups would tell the candidates apart."""
+    if rewards.shape[1] == 2:
+        return "Try groups of four or more: in groups of two many conventions agree."
+    if first.factor != 1:
+        return "Try two group sizes: a factor can stand for a correction or a leave-one-out."
+    if len(rewards) == 1:
+        return "Try more groups: in one, the group and the batch are the same."
+    return "Try groups of different mean and spread, such as [1, 0, 0, 0] and [1, 1, 0, 0]."
