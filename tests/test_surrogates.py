@@ -35,7 +35,7 @@ def test_the_product_of_ratios_is_unbiased(distance):
     np.testing.assert_allclose(found.gradient, found.exact, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", SURROGATES.keys() - {"geometric mean", "GSPO"})
+@pytest.mark.parametrize("name", [n for n in SURROGATES if n not in ("geometric mean", "GSPO")])
 def test_all_that_sum_over_tokens_agree_where_nothing_moved(name):
     found = judge(SURROGATES[name], OLD, OLD, OLD, ANSWERS, REWARDS)
     np.testing.assert_allclose(found.gradient, found.exact, atol=1e-13)
@@ -43,7 +43,7 @@ def test_all_that_sum_over_tokens_agree_where_nothing_moved(name):
     assert found.effective == pytest.approx(1, abs=1e-13)
 
 
-@pytest.mark.parametrize("name", SURROGATES.keys() - {UNBIASED})
+@pytest.mark.parametrize("name", [n for n in SURROGATES if n != UNBIASED])
 def test_all_others_are_biased_once_the_policy_has_moved(name):
     found = judge(SURROGATES[name], MOVED, OLD, OLD, ANSWERS, REWARDS)
     assert np.abs(found.gradient - found.exact).max() > 1e-3
